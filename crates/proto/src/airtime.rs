@@ -1,4 +1,4 @@
-//! The pacer's estimate of what one datagram costs (decision 116).
+//! The pacer's estimate of what one datagram costs (decision 359).
 
 use crate::policy::tuning::tuning;
 use core::time::Duration;
@@ -25,7 +25,7 @@ pub struct AirtimeModel {
 }
 
 /// The default gain over `hops` hops, so that what collisions and others leave in a queue drains. The measurements are in
-/// `docs/decisions/020-pacing-gain.md`.
+/// `docs/decisions/359-the-air.md`.
 fn default_gain(hops: u32) -> f64 {
     match hops {
         0 | 1 => tuning().gain,
@@ -97,7 +97,7 @@ impl AirtimeModel {
     }
 
     /// Whether this is an [`AirtimeModel::bytes`] medium with a rate, on which nobody contends.
-    pub(crate) fn is_wire(&self) -> bool {
+    pub(crate) fn is_cable(&self) -> bool {
         self.rate_bits > 0 && self.per_frame.is_zero() && self.symbol.is_zero()
     }
 
@@ -157,8 +157,8 @@ impl AirtimeModel {
     }
 
     /// The rate at which a datagram of `bytes` occupies the medium for `service`.
-    pub(crate) fn rate_of(&self, bytes: usize, service: Duration) -> u64 {
-        const MOST: f64 = 1e9;
+    fn rate_of(&self, bytes: usize, service: Duration) -> u64 {
+        const MOST: f64 = 1e11;
         let bits = (bytes as f64 + f64::from(self.extra_bytes)) * 8.0 + f64::from(self.extra_bits);
         // The cost per frame depends slightly on the rate: two rounds are close enough.
         (0..2).fold(self.rate_bits, |rate, _| {
@@ -172,12 +172,11 @@ impl AirtimeModel {
     pub(crate) fn of(&self, bytes: usize, service: Duration) -> Self {
         let fastest = self.at_rate(54_000_000).with_gain(1.0);
         if !self.symbol.is_zero() && service < fastest.airtime(bytes, 1) {
-            let bits = (bytes + self.extra_bytes as usize) as f64 * 8.0;
-            let rate = (bits / service.as_secs_f64().max(1e-9)).clamp(1.0, 1e11) as u64;
-            return AirtimeModel {
+            let cable = AirtimeModel {
                 gain: self.gain,
-                ..Self::bytes(rate, self.extra_bytes)
+                ..Self::bytes(1, self.extra_bytes)
             };
+            return cable.at_rate(cable.rate_of(bytes, service));
         }
         self.at_rate(self.rate_of(bytes, service))
     }

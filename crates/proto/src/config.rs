@@ -55,14 +55,14 @@ pub struct RadioConfig {
     pub airtime: AirtimeModel,
     /// Treat the rate in `airtime` as a guess: receipts clock the sending, and the rate is estimated from them.
     pub auto_rate: bool,
-    /// The medium is a wire, not a radio: nothing is paced whatever the airtime, and receipts alone clock the sending,
+    /// The medium is a cable without a rate: nothing is paced whatever the airtime, and receipts alone clock the sending,
     /// four of them for each `in_flight`.
-    pub wire: bool,
+    pub unrated_cable: bool,
     /// Share of the time for which this host may transmit, above 0; 1 for all of it. Less is for a known rate, and makes
     /// the intervals below longer where the medium could not carry them.
     pub duty: f64,
     /// Datagrams that may be in flight to a peer on a short path while receipts clock the sending; at least 1. A long
-    /// path may hold more. So may a wire while nothing more important is being sent, if the peer `holds` more.
+    /// path may hold more. So may a cable while nothing more important is being sent, if the peer `holds` more.
     pub in_flight: u32,
     /// Datagrams from a peer that this host holds until it reads them, announced to peers; 0 announces nothing.
     pub holds: u32,
@@ -74,7 +74,7 @@ pub struct RadioConfig {
     /// waiting, 0 to 0.9; 0 is strict priority.
     pub min_share: f64,
     /// Whether this host announces to its peers which messages wait and when its periodic messages are due, and yields
-    /// to more important messages elsewhere. Has no effect over a wire, where hosts do not contend.
+    /// to more important messages elsewhere. Has no effect over a cable, where hosts do not contend.
     pub yields: bool,
     /// Least share of the air that other hosts leave to this host's less important messages, whatever they claim, 0.01
     /// to 1.
@@ -110,7 +110,7 @@ impl RadioConfig {
             name: String::new(),
             airtime,
             auto_rate: false,
-            wire: false,
+            unrated_cable: false,
             duty: 1.0,
             in_flight: 2,
             holds: 0,
@@ -183,7 +183,7 @@ pub struct PeerConfig {
     /// Largest datagram that the carrier takes, 256 to 65507 bytes.
     pub max_datagram: usize,
     /// Number of datagrams, at least 1, into which the carrier splits one here, to be joined at the peer, as over a
-    /// wire. Parts of best-effort messages go in datagrams of up to this many times `max_datagram`, at most 65507
+    /// cable. Parts of best-effort messages go in datagrams of up to this many times `max_datagram`, at most 65507
     /// bytes. Each of these counts in flight as the datagrams into which it is split.
     pub joined: u32,
     /// Its host id, which identifies it in routes to it and over it, and in its claims about the air. 0 if neither

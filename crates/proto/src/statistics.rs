@@ -205,7 +205,7 @@ pub enum RateSource {
     Estimated,
     /// It is a guess; receipts clock the sending.
     Guessed,
-    /// There is none, as on a wire; receipts clock the sending.
+    /// There is none, as on a cable; receipts clock the sending.
     Unlimited,
 }
 

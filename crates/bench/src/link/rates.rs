@@ -178,7 +178,11 @@ mod tests {
         for place in PLACES {
             let scenario = Scenario::load(place.scenario).expect("a scenario");
             for host in place.ends {
-                assert!(scenario.hosts().iter().any(|h| h == host), "{}: {host}", place.scenario);
+                assert!(
+                    scenario.hosts().iter().any(|h| h == host),
+                    "{}: {host}",
+                    place.scenario
+                );
             }
         }
         for shipped in lab::shipped() {

@@ -2,7 +2,7 @@
 //!
 //! Linux splits one buffer into datagrams of one size (`UDP_SEGMENT`, udp(7)), and returns datagrams that
 //! arrived together from one sender as one buffer (`UDP_GRO`). On a wire, a host's speed depends on the
-//! number of calls, not of bytes (decision 130).
+//! number of calls, not of bytes (decision 359).
 
 use super::source::{self, Origin};
 use nix::libc::in6_pktinfo;

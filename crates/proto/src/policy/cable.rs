@@ -9,7 +9,7 @@ use core::time::Duration;
 use stats::Time;
 
 /// A cable of known rate: datagrams go by the time that their bytes take, and a few stand in the device queue of a fast
-/// one (decision 116).
+/// one (decision 359).
 #[derive(Debug)]
 pub(super) struct Rated {
     in_flight: u32,
@@ -51,7 +51,7 @@ impl Policy for Rated {
     }
 }
 
-/// A cable without a rate: nothing is paced, and receipts clock the sending (decision 130).
+/// A cable without a rate: nothing is paced, and receipts clock the sending (decision 359).
 #[derive(Debug)]
 pub(super) struct Unrated {
     in_flight: u32,
@@ -82,11 +82,14 @@ impl Policy for Unrated {
         true
     }
 
-    fn window(&self, peer: &Peer, alone: bool) -> usize {
+    fn opened(&self, peer: &Peer, alone: bool) -> usize {
+        if alone { peer.breadth.get() } else { 0 }
+    }
+
+    fn service(&self, _: &Peer) -> Duration {
         // Receipts alone cannot distinguish a long cable from a slow one, and on a slow one the data on its way stands
         // in a queue.
-        let more = if alone { peer.breadth.get() } else { 0 };
-        peer.flight.window(true, Duration::ZERO) + more
+        Duration::ZERO
     }
 
     fn fills_all(&self) -> bool {

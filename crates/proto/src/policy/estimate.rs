@@ -1,4 +1,4 @@
-//! Estimate of a path's rate where none is configured (decisions 020 and 358).
+//! Estimate of a path's rate where none is configured (decision 359).
 
 use super::flight::{Lesson, Train};
 use super::tuning::tuning;

@@ -1,11 +1,18 @@
-//! Datagrams that were handed over and may still be on the air (decision 065).
+//! Datagrams that were handed over and may still be on the air (decision 359).
 
-use super::least::Least;
+use super::Recent;
 use super::tuning::tuning;
 use crate::wire::Receipt;
 use core::time::Duration;
 use stats::Time;
 use std::collections::VecDeque;
+
+/// Datagrams that are remembered, however long the path, and of these the ones that asked: what a peer that answers nothing
+/// makes this host hold.
+const MOST: usize = 4096;
+const MOST_ASKS: usize = 64;
+/// At most this many of those in flight ask, so that the answers concern asks that are remembered.
+pub(super) const ASKS: usize = MOST_ASKS / 2;
 
 /// A datagram in flight.
 #[derive(Clone, Copy, Debug)]
@@ -102,7 +109,7 @@ pub(crate) struct Flight {
     /// Round trip and its mean deviation, smoothed as in RFC 6298.
     smoothed: Option<(Duration, Duration)>,
     /// Delay beyond what the airtimes explain.
-    path: Least,
+    path: Recent<Duration>,
     timeouts: u32,
     /// The peer reported by other means than receipts that datagrams below this number arrived.
     known: u64,
@@ -132,7 +139,7 @@ impl Flight {
             unanswered: None,
             doubts: 0,
             smoothed: None,
-            path: Least::default(),
+            path: Recent::least(tuning().path_span),
             timeouts: 0,
             known: 0,
             corrected: Time::ZERO,
@@ -217,7 +224,7 @@ impl Flight {
     }
 
     /// The delay of the path itself, where a full datagram takes `service`. On a radio a short delay may as well be
-    /// contention, or a medium slower than estimated; on a wire it is the delay plus its variation.
+    /// contention, or a medium slower than estimated; on a cable it is the delay plus its variation.
     pub(crate) fn path_delay(&self, service: Duration) -> Duration {
         let least = self.path.get().unwrap_or_default();
         match (least < service * tuning().long_path, self.smoothed) {
@@ -235,20 +242,17 @@ impl Flight {
         }
         let held = match service.as_nanos() {
             0 => 0,
-            n => usize::try_from(self.path_delay(service).as_nanos() / n).unwrap_or(tuning().most_in_flight),
+            n => usize::try_from(self.path_delay(service).as_nanos() / n).unwrap_or(MOST),
         };
         // Datagrams that leave until the next receipt arrives, given how many in a row may be lost.
-        let unreported = held / tuning().per_window * (2 + self.tolerated as usize);
+        let unreported = held / ASKS * (2 + self.tolerated as usize);
         let held = held.saturating_add(unreported);
         let sparse = if clocked || self.doubts() {
             0
         } else {
             2 * tuning().sparse
         };
-        self.least
-            .saturating_add(held)
-            .saturating_add(sparse)
-            .min(tuning().most_in_flight)
+        self.least.saturating_add(held).saturating_add(sparse).min(MOST)
     }
 
     /// Whether a datagram of this importance may follow. A small one counts by its part of a full one's air: otherwise
@@ -267,7 +271,7 @@ impl Flight {
     /// this host defers to more important hosts.
     pub(crate) fn should_ask(&self, now: Time, clocked: bool, defers: bool, window: usize) -> bool {
         if clocked || self.doubts() {
-            let every = self.asks_every.max(window / tuning().per_window);
+            let every = self.asks_every.max(window / ASKS);
             return self.since_ask + 1 >= every || self.len() + 1 >= window;
         }
         let sparse = match (self.tolerated > 0, defers) {
@@ -276,7 +280,7 @@ impl Flight {
             (false, false) => tuning().sparse,
         };
         // Where many are in flight anyway, each receipt may cover more of them.
-        let sparse = sparse.max(window / tuning().per_window);
+        let sparse = sparse.max(window / ASKS);
         self.since_ask + 1 >= sparse
             || self.len() >= self.least && now >= self.asked_at + tuning().sparse_interval
     }
@@ -299,7 +303,7 @@ impl Flight {
             };
             self.unanswered.get_or_insert(ask);
             self.asked.push_back(ask);
-            if self.asked.len() > tuning().most_asks {
+            if self.asked.len() > MOST_ASKS {
                 self.asked.pop_front();
             }
         } else {
@@ -311,7 +315,7 @@ impl Flight {
         self.pieces += entry.pieces;
         self.weight += entry.weight();
         self.entries.push_back(entry);
-        if self.entries.len() > tuning().most_in_flight {
+        if self.entries.len() > MOST {
             self.let_go();
         }
     }

@@ -1,27 +1,30 @@
-//! When the next datagram goes, how large it is, to whom, and when its receipt is due (decision 357).
+//! When the next datagram goes, how large it is, to whom, and when its receipt is due (decision 359).
 //!
 //! The radio asks one [`Policy`], which [`choose`] selects once for its kind of medium. No other module knows kinds of
 //! media. The policies share these tools: the [`Pacer`] spaces datagrams, [`Flight`] and [`Breadth`] limit how many are
 //! on their way, and [`Estimate`] learns a rate that nobody set.
 
+mod air;
 mod breadth;
 mod cable;
 mod duty;
 mod estimate;
 mod flight;
 mod known;
-mod least;
 mod opening;
 mod pacer;
 mod path;
 mod receipts;
+mod recent;
 pub(crate) mod tuning;
 
-pub(crate) use breadth::{Breadth, Lately};
+pub(crate) use air::{Air, Whose};
+pub(crate) use breadth::Breadth;
 pub(crate) use estimate::Estimate;
 pub(crate) use flight::{Entry, Flight, is_within};
 pub(crate) use opening::Opening;
 pub(crate) use pacer::{CONTROL, Pacer};
+pub(crate) use recent::Recent;
 
 use crate::airtime::AirtimeModel;
 use crate::config::{PeerConfig, RadioConfig};
@@ -39,13 +42,13 @@ use tuning::tuning;
 
 /// The policy for the medium that `config` describes.
 pub(crate) fn choose(config: &RadioConfig) -> Box<dyn Policy> {
-    if config.wire {
+    if config.unrated_cable {
         return Box::new(Unrated::new(config));
     }
     if config.duty < 1.0 {
         return Box::new(Duty::new(config));
     }
-    let rated: Box<dyn Policy> = match config.airtime.is_wire() {
+    let rated: Box<dyn Policy> = match config.airtime.is_cable() {
         true => Box::new(Rated::new(config)),
         false => Box::new(Known::new(config)),
     };
@@ -100,8 +103,19 @@ pub(crate) trait Policy: Debug + Send + Sync {
 
     /// How many datagrams may be in flight to a peer. `alone`: nothing more important than what follows was sent
     /// lately.
-    fn window(&self, peer: &Peer, _alone: bool) -> usize {
-        peer.flight.window(self.is_clocked(peer), peer.full_air())
+    fn window(&self, peer: &Peer, alone: bool) -> usize {
+        let limit = peer.flight.window(self.is_clocked(peer), self.service(peer));
+        limit + self.opened(peer, alone)
+    }
+
+    /// Datagrams of these beyond what the limit itself allows.
+    fn opened(&self, _peer: &Peer, _alone: bool) -> usize {
+        0
+    }
+
+    /// How long a full datagram to a peer takes, where its delay shows how many the path holds; otherwise zero.
+    fn service(&self, peer: &Peer) -> Duration {
+        peer.full_air()
     }
 
     /// Whether the limit holds for all such peers together, because their datagrams stand in one device queue.
@@ -119,7 +133,7 @@ pub(crate) trait Policy: Debug + Send + Sync {
     fn make_room(&self, now: Time, peer: &Peer, fragment: &Fragment, foreseen: Foreseen) -> Room {
         // Ropewalk relays make room themselves.
         let hops = peer.config.hops;
-        let budget = (foreseen.from - tuning().early).since(now);
+        let budget = foreseen.from.since(now);
         let air = peer.airtime.airtime(fragment.max.min(fragment.whole), hops);
         let full = peer.full_air();
         // So fast a source would leave hardly any air between its messages.
@@ -159,11 +173,10 @@ pub(crate) trait Policy: Debug + Send + Sync {
         air(max) + air(tuning().receipt) + settling
     }
 
-    /// Whether control frames to a peer wait for a foreseen message of another host: they do not wait for long
-    /// messages.
-    fn control_waits(&self, now: Time, peer: &Peer, foreseen: &Foreseen) -> bool {
-        let meets = foreseen.from < now + peer.receipt_air() + tuning().earlier;
-        meets && foreseen.until.since(foreseen.from) < peer.full_air() * tuning().frames_control_waits
+    /// Whether control frames to a peer wait for a foreseen message of another host that they would delay: they do not
+    /// wait for long messages.
+    fn control_waits(&self, peer: &Peer, foreseen: &Foreseen) -> bool {
+        foreseen.until.since(foreseen.from) < peer.full_air() * tuning().frames_control_waits
     }
 
     /// Whether all datagrams should be full, not only those of short messages.

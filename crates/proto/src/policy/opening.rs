@@ -1,6 +1,7 @@
-//! How far the in-flight limit opens while receipts clock the sending at an unknown rate (decision 358).
+//! How far the in-flight limit opens while receipts clock the sending at an unknown rate (decision 359).
 
-use super::least::Least;
+use super::Recent;
+use super::flight::ASKS;
 use super::tuning::tuning;
 use core::time::Duration;
 use stats::Time;
@@ -10,10 +11,10 @@ use stats::Time;
 /// Any excess over the shortest round trip is queueing delay, so of `limit` datagrams in flight the part
 /// `1 - shortest / now` waits in one. As long as hardly any waits the path is not full, and the limit grows; if several
 /// do, it shrinks. `now` is the shortest round trip of the last few, because jitter is no queue.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Opening {
     more: usize,
-    shortest: Least,
+    shortest: Recent<Duration>,
     /// The shortest of the present round.
     round: Option<Duration>,
     /// Receipts in the present round.
@@ -25,6 +26,17 @@ pub(crate) struct Opening {
 }
 
 impl Opening {
+    pub(crate) fn new() -> Self {
+        Opening {
+            more: 0,
+            shortest: Recent::least(tuning().path_span),
+            round: None,
+            receipts: 0,
+            filled: false,
+            waits: false,
+        }
+    }
+
     pub(crate) fn get(&self) -> usize {
         self.more
     }
@@ -49,7 +61,7 @@ impl Opening {
         self.receipts += 1;
         self.filled |= filled;
         let limit = least + self.more;
-        if self.receipts < tuning().opening_receipts.max(limit / tuning().per_window) {
+        if self.receipts < tuning().opening_receipts.max(limit / ASKS) {
             return;
         }
         let shortest = self.shortest.get().unwrap_or_default();
@@ -77,7 +89,7 @@ mod tests {
 
     /// The limit after a thousand round trips on a path that takes `alone`, and serves a datagram in `service`.
     fn limit(alone: Duration, service: Duration, jitter: Duration) -> usize {
-        let (mut opening, mut now) = (Opening::default(), Time::from_millis(1));
+        let (mut opening, mut now) = (Opening::new(), Time::from_millis(1));
         let mut rng = medium::Rng::new(7);
         opening.receipt(now, alone, jitter, 2, false);
         for _ in 0..1000 {
@@ -104,7 +116,7 @@ mod tests {
 
     #[test]
     fn it_neither_opens_unused_nor_stays_open_when_the_path_becomes_slower() {
-        let (mut opening, now) = (Opening::default(), Time::from_millis(1));
+        let (mut opening, now) = (Opening::new(), Time::from_millis(1));
         (0..1000).for_each(|_| opening.receipt(now, 10 * MS, Duration::ZERO, 2, false));
         assert_eq!(opening.get(), 0);
         (0..100).for_each(|_| opening.receipt(now, 10 * MS, Duration::ZERO, 2, true));

@@ -72,7 +72,7 @@ impl Pacer {
     /// each priority waits in the device queue behind the frame being sent.
     ///
     /// Not while a relay still forwards the last datagram: the two would contend, and their collisions cost more than
-    /// waiting (at two hops a fifth of them remain, `docs/decisions/020-pacing-gain.md`).
+    /// waiting (at two hops a fifth of them remain, `docs/decisions/359-the-air.md`).
     pub(crate) fn is_urgent(&self, importance: u8) -> bool {
         importance > self.in_air && !self.forwarded
     }
@@ -152,32 +152,36 @@ mod tests {
         assert_eq!(p.next(), t + ms(52) - tuning().slot_lateness);
         p.charge(t + ms(60), 10, 1, ms(2));
         assert_eq!(p.next(), t + ms(62), "nothing waited");
-        let mut wire = Pacer::of_cable(None);
-        wire.charge(t, 10, 1, ms(2) / 20);
-        wire.await_turn();
-        wire.charge(t + ms(1), 10, 1, ms(2) / 20);
-        assert_eq!(wire.next(), t + ms(4) / 20, "a wire's slots stay where they were");
+        let mut cable = Pacer::of_cable(None);
+        cable.charge(t, 10, 1, ms(2) / 20);
+        cable.await_turn();
+        cable.charge(t + ms(1), 10, 1, ms(2) / 20);
+        assert_eq!(
+            cable.next(),
+            t + ms(4) / 20,
+            "a cable's slots stay where they were"
+        );
     }
 
     #[test]
-    fn a_quick_wire_takes_several_at_one_wake_up() {
+    fn a_quick_cable_takes_several_at_one_wake_up() {
         let us = Duration::from_micros;
         let start = Time::from_millis(100);
-        let mut wire = Pacer::of_cable(Some(us(120)));
-        let burst = |wire: &mut Pacer, now| {
+        let mut cable = Pacer::of_cable(Some(us(120)));
+        let burst = |cable: &mut Pacer, now| {
             let mut sent = 0;
-            while wire.is_free(now) {
-                wire.charge(now, 10, 1, us(120));
+            while cable.is_free(now) {
+                cable.charge(now, 10, 1, us(120));
                 sent += 1;
             }
             sent
         };
-        // A millisecond of the wire, plus the one datagram that starts it.
-        assert_eq!(burst(&mut wire, start), 8);
-        assert_eq!(wire.next(), start + us(960));
-        let wake = wire.await_turn();
-        assert_eq!(wake, start + us(520), "while the wire is busy");
-        assert_eq!(burst(&mut wire, wake), 4);
+        // A millisecond of the cable, plus the one datagram that starts it.
+        assert_eq!(burst(&mut cable, start), 8);
+        assert_eq!(cable.next(), start + us(960));
+        let wake = cable.await_turn();
+        assert_eq!(wake, start + us(520), "while the cable is busy");
+        assert_eq!(burst(&mut cable, wake), 4);
         let long = us(1_300);
         let mut slow = Pacer::of_cable(Some(long));
         slow.charge(start, 10, 1, long);

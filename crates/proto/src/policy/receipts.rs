@@ -72,10 +72,11 @@ impl Policy for Receipts {
         self.rated.receipt_air(peer)
     }
 
-    fn window(&self, peer: &Peer, _alone: bool) -> usize {
-        let clocked = self.is_clocked(peer);
-        let more = if clocked { peer.opening.get() } else { 0 };
-        peer.flight.window(clocked, peer.full_air()) + more
+    fn opened(&self, peer: &Peer, _alone: bool) -> usize {
+        match self.is_clocked(peer) {
+            true => peer.opening.get(),
+            false => 0,
+        }
     }
 
     fn receipt_came(&self, now: Time, peer: &mut Peer, round_trip: Duration, asked: usize, filled: bool) {

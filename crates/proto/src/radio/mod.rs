@@ -13,12 +13,12 @@ use crate::body::{Body, Sink};
 use crate::config::{PeerId, RadioConfig, RemoteTopic, TopicId};
 use crate::outcome::Outcome;
 use crate::peer::Peer;
-use crate::policy::{Lately, Pacer, Policy};
+use crate::policy::{Air, Policy, Recent};
 use crate::route::Router;
 use crate::send::{Scheduler, SendTopic};
-use crate::share::Share;
 use crate::statistics::{PeerStats, RadioStats, RemoteTopicStats, TopicState, TopicStats};
 use crate::wire::ReportEntry;
+use core::time::Duration;
 use stats::Time;
 use std::collections::BTreeMap;
 
@@ -49,12 +49,11 @@ pub struct Radio<B> {
     /// Decides when the next datagram goes; chosen once.
     policy: Box<dyn Policy>,
     clock: Time,
-    pacer: Pacer,
+    /// What is believed to occupy the air.
+    air: Air,
     scheduler: Scheduler,
-    /// The needs of other hosts for the air.
-    share: Share,
     /// Importance of recent messages.
-    lately: Lately,
+    lately: Recent<u8>,
     peers: BTreeMap<PeerId, Peer>,
     next_peer: u32,
     /// By [`TopicId`]; numbers are never reused.
@@ -161,7 +160,7 @@ impl<B: Body> Radio<B> {
     }
 
     fn expire_messages(&mut self, now: Time) {
-        let start = self.pacer.next().max(now);
+        let air_free = self.air.ends(now, Duration::ZERO);
         let mut bytes = 0;
         for t in &mut self.topics {
             let Some(p) = self.peers.get(&t.peer) else {
@@ -171,7 +170,7 @@ impl<B: Body> Radio<B> {
             let air = |n: usize| model.airtime(n, hops);
             bytes += t.expire(now, |rest| {
                 let full = u32::try_from(rest / max).unwrap_or(u32::MAX);
-                start + air(max).saturating_mul(full) + air(rest % max)
+                air_free + air(max).saturating_mul(full) + air(rest % max)
             });
         }
         self.released(bytes);
@@ -308,11 +307,12 @@ impl<B: Body> Radio<B> {
     /// Counters of the radio.
     pub fn stats(&self) -> RadioStats {
         RadioStats {
-            claimants: self.share.table.claimants(self.clock) as u64,
-            rhythms: self.share.table.rhythms() as u64,
-            found_free: self.share.found_free(),
+            claimants: self.air.others.table.claimants(self.clock) as u64,
+            rhythms: self.air.others.table.rhythms() as u64,
+            found_free: self.air.others.found_free(),
             yields_to: self
-                .share
+                .air
+                .others
                 .yielded(self.clock)
                 .into_iter()
                 .map(Into::into)

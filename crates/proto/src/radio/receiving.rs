@@ -7,7 +7,7 @@ use crate::peer::Peer;
 use crate::send::SendTopic;
 use crate::session::Greeting;
 use crate::share::Share;
-use crate::wire::{self, AckState, Frame, Hello, PacketError, ReportEntry};
+use crate::wire::{self, AckState, Acknowledgement, Frame, Hello, PacketError, Receipt, ReportEntry};
 use core::time::Duration;
 use stats::{DropReason, Time};
 
@@ -119,7 +119,7 @@ impl<B: Body> Radio<B> {
         if let Some(p) = self.peers.get_mut(&peer) {
             p.receiver.pause(sink);
             p.flight.clear();
-            self.share.table.forget(peer);
+            self.air.others.table.forget(peer);
         }
         sink.peer_down(peer, Down::Lost);
         let topics = self.topics.iter_mut().filter(|t| t.peer == peer);
@@ -135,7 +135,6 @@ impl<B: Body> Radio<B> {
     }
 
     fn frame(&mut self, now: Time, peer: PeerId, frame: Frame<'_>, len: usize, sink: &mut impl Sink) {
-        let defers = matches!(frame, Frame::Receipt(_)) && self.defers(now);
         let Some(p) = self.peers.get_mut(&peer) else {
             return;
         };
@@ -146,35 +145,15 @@ impl<B: Body> Radio<B> {
                 Ok(())
             }
             Frame::Receipt(receipt) => {
-                let ahead = p.receipt(now, &*self.policy, &receipt, len, defers);
-                if let Some(met) = p.share.met.take() {
-                    p.share.probe = None;
-                    self.share.probed(now, met);
-                }
-                // A queue caused by a failing peer says nothing about the datagrams to others.
-                let left = self.router.as_ref().is_some_and(|r| r.is_left(peer));
-                // Once nothing is in flight the device queue is empty, however long it was.
-                if !left && self.peers.values().any(|p| p.flight.len() > 0) {
-                    self.pacer.delay(ahead);
-                }
+                self.receipt_came(now, peer, &receipt, len);
                 Ok(())
             }
             Frame::Acknowledgement(a) => {
-                p.way.answered(now, a.newest, Duration::from_micros(a.held));
-                p.flight.came(a.newest);
-                let timing = p.way.timing();
-                if let Some(t) = self.topics.get_mut(a.topic as usize).filter(|t| t.peer == peer) {
-                    let rested = !t.is_backlogged();
-                    let bytes = t.acknowledged(now, &a, timing);
-                    if rested && t.is_backlogged() {
-                        self.scheduler.wake(t);
-                    }
-                    self.released(bytes);
-                }
+                self.acknowledged(now, peer, &a);
                 Ok(())
             }
             Frame::Source { topic, id, bytes } => {
-                record_part(&mut self.share, now, p, topic);
+                record_part(&mut self.air.others, now, p, topic);
                 p.receiver.source(now, (topic, id), bytes, sink)
             }
             Frame::Parity {
@@ -186,24 +165,18 @@ impl<B: Body> Radio<B> {
             } => p.receiver.parity(now, topic, (first, count, key), bytes, sink),
             Frame::Settled { topic, floor } => p.receiver.settled(now, topic, floor, sink),
             Frame::Arrivals { newest, came, gaps } => {
-                let (more, lost) = p.arrivals_reported(newest, came);
-                if p.way.arrivals(newest, came, gaps) {
-                    let loss = p.way.loss();
-                    p.flight.loses(loss, p.way.burst());
-                    p.session.set_keep_alive(&self.config, loss);
-                }
-                self.route_traffic(now, peer, more, lost);
+                self.arrivals_reported(now, peer, (newest, came, gaps));
                 Ok(())
             }
             Frame::Announce(piece) => p.receiver.announce(&piece, sink),
             Frame::Data(head, bytes) => {
-                record_part(&mut self.share, now, p, head.topic);
+                record_part(&mut self.air.others, now, p, head.topic);
                 let outcome = p.timed_data(now, &head, bytes, sink);
                 p.receiver.route = None;
                 outcome
             }
             Frame::More(head, bytes) => {
-                record_part(&mut self.share, now, p, head.topic);
+                record_part(&mut self.air.others, now, p, head.topic);
                 match p.receiver.described(&head, bytes) {
                     Ok(Some(head)) => p.timed_data(now, &head, bytes, sink),
                     Ok(None) => Ok(()),
@@ -267,27 +240,86 @@ impl<B: Body> Radio<B> {
                 edition,
                 state,
             } => {
-                if let Some(t) = self.topics.get_mut(topic as usize).filter(|t| t.peer == peer) {
-                    if state == AckState::Unknown && t.announcer.is_understood() {
-                        // The peer lost its state although our session did not end: it took another session for ours.
-                        t.restart_announcement();
-                    }
-                    let known = t.announcer.accepted() == Some(true);
-                    t.announcer.answered(edition, state);
-                    let new = !known && t.announcer.accepted() == Some(true);
-                    if t.announcer.accepted() == Some(false) {
-                        let bytes = t.clear(DropReason::Unannounced);
-                        self.released(bytes);
-                    }
-                    if new {
-                        self.offer_latched(now, topic as usize, true);
-                    }
-                }
+                self.announcement_answered(now, peer, topic, (edition, state));
                 Ok(())
             }
         };
         if let (Err(reason), Some(p)) = (outcome, self.peers.get_mut(&peer)) {
             p.stats.drops.add(reason, 1);
+        }
+    }
+
+    fn receipt_came(&mut self, now: Time, peer: PeerId, receipt: &Receipt, len: usize) {
+        let defers = self.defers(now);
+        let Some(p) = self.peers.get_mut(&peer) else {
+            return;
+        };
+        let ahead = p.receipt(now, &*self.policy, receipt, len, defers);
+        if let Some(met) = p.share.met.take() {
+            p.share.probe = None;
+            self.air.others.probed(now, met);
+        }
+        // A queue caused by a failing peer says nothing about the datagrams to others.
+        let fails = self.router.as_ref().is_some_and(|r| r.is_left(peer));
+        // Once nothing is in flight the device queue is empty, however long it was.
+        if !fails && self.peers.values().any(|p| p.flight.len() > 0) {
+            self.air.device.delay(ahead);
+        }
+    }
+
+    fn acknowledged(&mut self, now: Time, peer: PeerId, a: &Acknowledgement) {
+        let Some(p) = self.peers.get_mut(&peer) else {
+            return;
+        };
+        p.way.answered(now, a.newest, Duration::from_micros(a.held));
+        p.flight.came(a.newest);
+        let timing = p.way.timing();
+        if let Some(t) = self.topics.get_mut(a.topic as usize).filter(|t| t.peer == peer) {
+            let rested = !t.is_backlogged();
+            let bytes = t.acknowledged(now, a, timing);
+            if rested && t.is_backlogged() {
+                self.scheduler.wake(t);
+            }
+            self.released(bytes);
+        }
+    }
+
+    fn arrivals_reported(&mut self, now: Time, peer: PeerId, (newest, came, gaps): (u64, u64, u64)) {
+        let Some(p) = self.peers.get_mut(&peer) else {
+            return;
+        };
+        let (more, lost) = p.arrivals_reported(newest, came);
+        if p.way.arrivals(newest, came, gaps) {
+            let loss = p.way.loss();
+            p.flight.loses(loss, p.way.burst());
+            p.session.set_keep_alive(&self.config, loss);
+        }
+        self.route_traffic(now, peer, more, lost);
+    }
+
+    fn announcement_answered(
+        &mut self,
+        now: Time,
+        peer: PeerId,
+        topic: u32,
+        (edition, state): (u32, AckState),
+    ) {
+        let Some(t) = self.topics.get_mut(topic as usize).filter(|t| t.peer == peer) else {
+            return;
+        };
+        if state == AckState::Unknown && t.announcer.is_understood() {
+            // The peer lost its state although our session did not end: it took another session for ours.
+            t.restart_announcement();
+        }
+        let known = t.announcer.accepted() == Some(true);
+        t.announcer.answered(edition, state);
+        let new = !known && t.announcer.accepted() == Some(true);
+        if t.announcer.accepted() == Some(false) {
+            let bytes = t.clear(DropReason::Unannounced);
+            self.released(bytes);
+        }
+        if new {
+            self.offer_latched(now, topic as usize, true);
         }
     }
 }

@@ -5,7 +5,7 @@ use crate::body::Body;
 use crate::config::{MAX_PRIORITY, Order, PeerId};
 use crate::peer::{Peer, put};
 use crate::policy::tuning::tuning;
-use crate::policy::{CONTROL, Entry, Fragment, Room, is_within};
+use crate::policy::{CONTROL, Entry, Fragment, Room, Whose, is_within};
 use crate::send::{Foreseen, SendTopic, When, Work, account};
 use crate::wire::{AnnouncePiece, Frame};
 use core::time::Duration;
@@ -55,11 +55,11 @@ impl<B: Body> Radio<B> {
         for p in self.peers.values_mut() {
             p.receiver.tick(now);
         }
-        let free = self.pacer.is_free(now);
+        let free = self.air.device.is_free(now);
         let plan = match self.plan(now, free) {
             Plan::Hold(until) => Plan::Hold(self.holds(now, until)),
             plan => {
-                self.share.waits_no_more(now);
+                self.air.others.waits_no_more(now);
                 plan
             }
         };
@@ -67,12 +67,13 @@ impl<B: Body> Radio<B> {
         let waits =
             due.and_then(|peer| Some((self.control_waits(now, peer)?, self.peers.get(&peer)?.full_air())));
         let waits = waits.map(|(until, full)| {
-            self.share
+            self.air
+                .others
                 .control_waits(now, full)
                 .map_or(until, |t| t.min(until))
         });
         if waits.is_none() {
-            self.share.control_rests(now);
+            self.air.others.control_rests(now);
         }
         let control = due.filter(|_| waits.is_none());
         match (waits, self.carry_out(now, plan, control, datagram)) {
@@ -90,9 +91,9 @@ impl<B: Body> Radio<B> {
         control: Option<PeerId>,
         datagram: &mut Vec<u8>,
     ) -> Transmit {
-        let free = self.pacer.is_free(now);
+        let free = self.air.device.is_free(now);
         if let Some(peer) = control
-            && (free || self.pacer.is_urgent(CONTROL))
+            && (free || self.air.device.is_urgent(CONTROL))
             && !self.receipt_rides(now, peer, &plan)
         {
             return self.send_control(now, peer, datagram);
@@ -101,12 +102,14 @@ impl<B: Body> Radio<B> {
             Plan::Announce(i) => self.send_announcement(now, i, datagram),
             Plan::Fragment(i, max) => self.send_fragment(now, i, max, datagram),
             Plan::Slot(_, listens) => {
-                let turn = self.pacer.await_turn();
+                let turn = self.air.device.await_turn();
                 Transmit::Wait(listens.map_or(turn, |until| until.max(turn)))
             }
             // Nothing waits for the pacer in that case, so a slot that passes meanwhile is given up.
             Plan::Hold(until) if control.is_none() => Transmit::Wait(until),
-            Plan::Hold(_) | Plan::Nothing if control.is_some() => Transmit::Wait(self.pacer.await_turn()),
+            Plan::Hold(_) | Plan::Nothing if control.is_some() => {
+                Transmit::Wait(self.air.device.await_turn())
+            }
             Plan::Hold(until) => Transmit::Wait(until),
             Plan::Nothing => Transmit::Idle,
         }
@@ -143,7 +146,7 @@ impl<B: Body> Radio<B> {
         };
         let t = &self.topics[i];
         let by_priority = self.scheduler.order() == Order::Priority;
-        let urgent = by_priority && self.pacer.is_urgent(t.config.priority);
+        let urgent = by_priority && self.air.device.is_urgent(t.config.priority);
         let listens = self.listens_until(t);
         if !urgent && (!free || listens.is_some_and(|until| now < until)) {
             return Plan::Slot(i, listens);
@@ -165,11 +168,10 @@ impl<B: Body> Radio<B> {
         let max = self.deferring_length(now, t, max);
         // An estimate in doubt does not justify cutting for this host's own messages, which wait for one frame at most.
         // Other hosts' messages wait for everything in this host's device queue.
-        let here = self
+        let ours = self
             .foreseen(now, t.config.priority)
             .filter(|_| !p.flight.doubts());
-        let elsewhere = self.foreseen_elsewhere(now, t.config.priority);
-        match here.into_iter().chain(elsewhere).min_by_key(|f| f.from) {
+        match self.air.foreseen(now, Whose::All(t.config.priority, ours)) {
             Some(f) => self.make_room(now, i, p, max, f),
             None => Plan::Fragment(i, max),
         }
@@ -180,7 +182,7 @@ impl<B: Body> Radio<B> {
         let listens = self
             .policy
             .listens(self.peers.get(&t.peer)?, self.router.is_none())?;
-        Some(self.pacer.next() + listens)
+        Some(self.air.device.next() + listens)
     }
 
     /// Makes room for a foreseen message, by a fragment of topic `i` of at most `max` bytes.
@@ -198,7 +200,7 @@ impl<B: Body> Radio<B> {
         }
     }
 
-    /// The next foreseen message that is more important than `priority`.
+    /// The next foreseen message of this host that is more important than `priority`.
     fn foreseen(&self, now: Time, priority: u8) -> Option<Foreseen> {
         let more = self.topics.iter().filter(|t| t.config.priority > priority);
         let quiet = more.filter(|t| !t.is_backlogged() && t.announcer.accepted() == Some(true));
@@ -210,10 +212,10 @@ impl<B: Body> Radio<B> {
     /// share at the source, and would be in the air already if they went by one hop: they yield only to more important
     /// ones.
     fn gate(&self, now: Time, t: &SendTopic<B>, importance: u8) -> Option<Time> {
-        let at = self.share.gate(now, importance)?;
+        let at = self.air.others.gate(now, importance)?;
         // A receipt would have to be sent in any case, and alone costs as much as is saved.
         let takes = || self.peers.get(&t.peer).is_some_and(Peer::owes_only);
-        let shares = self.share.is_outranked(now, importance) || !self.is_forwarded(t) && !takes();
+        let shares = self.air.others.is_outranked(now, importance) || !self.is_forwarded(t) && !takes();
         shares.then_some(at)
     }
 
@@ -266,7 +268,7 @@ impl<B: Body> Radio<B> {
         };
         let i = match plan {
             Plan::Fragment(i, _) => *i,
-            Plan::Slot(i, listens) if listens.unwrap_or(self.pacer.next()) <= now + p.full_air() => *i,
+            Plan::Slot(i, listens) if listens.unwrap_or(self.air.device.next()) <= now + p.full_air() => *i,
             _ => return false,
         };
         // A symbol leaves little room after it.
@@ -340,7 +342,9 @@ impl<B: Body> Radio<B> {
         p.stats.control_sent += 1;
         let (full, air, hops) = (p.full_air(), p.airtime, p.config.hops);
         self.put_sharing(now, peer, receipt, usize::MAX, out);
-        self.share.control_goes(now, air.airtime(out.len(), hops), full);
+        self.air
+            .others
+            .control_goes(now, air.airtime(out.len(), hops), full);
         self.sent(now, peer, CONTROL, out.len(), None);
         Transmit::Datagram {
             peer,
@@ -409,14 +413,14 @@ impl<B: Body> Radio<B> {
         // A receipt would collide with the message for which this fragment is cut, or with one that comes soon after;
         // or there would be no time to make up for what it met.
         let meets = self.peers.get(&peer).is_some_and(|p| {
-            let exchange = self.policy.exchange(p, max, hops);
-            self.receipt_meets(now, priority, exchange)
+            let end = now + self.policy.exchange(p, max, hops);
+            self.air.delays(now, end, Whose::Others(priority)).is_some()
         });
         let asks = self.should_ask(now, peer, priority, uncut && !meets);
         if asks {
             Frame::Ask.encode(out);
         }
-        let probes = asks && self.share.is_probe(now, priority);
+        let probes = asks && self.air.others.is_probe(now, priority);
         if let Some(p) = self.peers.get_mut(&peer).filter(|_| probes) {
             p.share.probe = Some(p.last_number());
         }
@@ -457,7 +461,7 @@ impl<B: Body> Radio<B> {
             equals,
             cut: !uncut,
         };
-        self.lately.went(now, priority);
+        self.lately.add(now, priority);
         self.sent_over(now, peer, priority, out.len(), Some(asks), over);
         Transmit::Datagram { peer, priority }
     }
@@ -488,14 +492,14 @@ impl<B: Body> Radio<B> {
             && self.policy.should_ask(
                 now,
                 p,
-                self.share.defers(now, priority),
+                self.air.others.defers(now, priority),
                 self.window(now, p, priority),
             )
     }
 
     /// How many datagrams may be in flight to a peer, including the next one of this importance.
     fn window(&self, now: Time, p: &Peer, importance: u8) -> usize {
-        self.policy.window(p, !self.lately.outranks(now, importance))
+        self.policy.window(p, self.lately.at(now) <= Some(importance))
     }
 
     /// Charges a datagram and counts it. `in_flight`: set if it counts against the limit; the value says whether it
@@ -540,10 +544,12 @@ impl<B: Body> Radio<B> {
         };
         let full = model.airtime(p.config.max_datagram, hops);
         if let Some(asks) = in_flight {
-            let late_at = self.policy.late_at(now, p, self.pacer.next().max(now), hops);
+            let late_at = self
+                .policy
+                .late_at(now, p, self.air.ends(now, Duration::ZERO), hops);
             let entry = Entry {
                 number: p.last_number(),
-                at: self.pacer.starts(now),
+                at: self.air.device.starts(now),
                 bytes,
                 pieces: bytes.div_ceil(p.config.max_datagram).max(1),
                 importance,
@@ -551,25 +557,25 @@ impl<B: Body> Radio<B> {
             };
             p.flight.sent(entry, late_at, full);
         }
-        let shares = over.equals || self.share.is_outranked(now, importance);
+        let shares = over.equals || self.air.others.is_outranked(now, importance);
         if in_flight.is_some() {
             if self.config.yields {
-                self.share.takes(now, model.airtime(bytes, hops));
+                self.air.others.takes(now, model.airtime(bytes, hops));
             }
             // A datagram that was cut for others carries less for its airtime than what they leave to this host would.
             let whole = full.mul_f64(bytes as f64 / p.config.max_datagram as f64);
             let worth = if over.cut { airtime.min(whole) } else { airtime };
-            self.share.goes(now, importance, worth, full);
-            let yields = shares && self.share.charge(now, importance, airtime);
+            self.air.others.goes(now, importance, worth, full);
+            let yields = shares && self.air.others.charge(now, importance, airtime);
             self.stats.yielded += u64::from(yields);
         }
-        self.stats.urgent += u64::from(!self.pacer.is_free(now));
+        self.stats.urgent += u64::from(!self.air.device.is_free(now));
         let slot = self.policy.slot(p, airtime, pause);
         if !pause.is_zero() {
-            self.pacer.forfeit();
+            self.air.device.forfeit();
         }
         // Ropewalk relays let important messages pass, so only the medium's own forwarding makes them wait.
-        self.pacer.charge(now, importance, p.config.hops, slot);
+        self.air.device.charge(now, importance, p.config.hops, slot);
         p.session.sent(now);
         p.stats.datagrams_sent += 1;
         p.stats.bytes_sent += bytes as u64;

@@ -7,7 +7,7 @@ use crate::body::{Body, Down, Sink};
 use crate::config::*;
 use crate::peer::Peer;
 use crate::policy::tuning::tuning;
-use crate::policy::{self, Lately};
+use crate::policy::{self, Air, Recent};
 use crate::route::Router;
 use crate::send::{Rhythm, Scheduler, SendTopic};
 use crate::share::Share;
@@ -50,7 +50,7 @@ impl<B: Body> Radio<B> {
         valid_gain(&config.airtime)?;
         valid_part("min_share", config.min_share, 0.0, 0.9)?;
         valid_part("least_share", config.least_share, 0.01, 1.0)?;
-        let paced = !config.wire && !config.auto_rate && config.airtime.rate_bits > 0;
+        let paced = !config.unrated_cable && !config.auto_rate && config.airtime.rate_bits > 0;
         if !(config.duty > 0.0 && config.duty <= 1.0 && (paced || config.duty == 1.0)) {
             return Err(ConfigError::Duty { duty: config.duty });
         }
@@ -69,19 +69,21 @@ impl<B: Body> Radio<B> {
         }
         Ok(Radio {
             scheduler: Scheduler::new(config.order, config.min_share),
-            lately: Lately::default(),
-            share: Share::new(
-                config.host,
-                config.session,
-                config.yields,
-                config.least_share,
-                &config.denied_air,
-            ),
+            lately: Recent::most(tuning().lately),
+            air: Air {
+                device: policy.pacer(),
+                others: Share::new(
+                    config.host,
+                    config.session,
+                    config.yields,
+                    config.least_share,
+                    &config.denied_air,
+                ),
+            },
             router: config.route.map(|r| Router::new(r, config.host, config.session)),
             unwanted: Vec::new(),
             config,
             clock: Time::ZERO,
-            pacer: policy.pacer(),
             policy,
             peers: BTreeMap::new(),
             next_peer: 0,
@@ -115,7 +117,7 @@ impl<B: Body> Radio<B> {
         let id = PeerId(self.next_peer);
         self.next_peer += 1;
         if !config.air && config.host != 0 {
-            self.share.table.deny(crate::share::id(config.host, 0));
+            self.air.others.table.deny(crate::share::id(config.host, 0));
         }
         self.peers
             .insert(id, Peer::new(now, id, config, &self.config, &*self.policy));

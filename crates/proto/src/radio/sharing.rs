@@ -4,9 +4,9 @@ use super::Radio;
 use crate::body::{Body, Sink};
 use crate::config::PeerId;
 use crate::peer::{Peer, put};
-use crate::policy::Others;
 use crate::policy::tuning::tuning;
-use crate::send::{Foreseen, SendTopic};
+use crate::policy::{Others, Whose};
+use crate::send::SendTopic;
 use crate::share::{Exchange, OWN_RHYTHMS, Speaker, id};
 use crate::wire::{Beat, Claim, DataHead, Frame, Frames, MOST_ENTRIES, Sharing};
 use core::time::Duration;
@@ -40,7 +40,7 @@ impl<B: Body> Radio<B> {
             }
         }
         Some(Claim {
-            host: self.share.own,
+            host: self.air.others.own,
             priority: claim?,
             demand_ms: u8::try_from(air.as_millis()).unwrap_or(u8::MAX),
             age_ms: 0,
@@ -62,7 +62,7 @@ impl<B: Body> Radio<B> {
             let full = u32::try_from(bytes / max).ok()?;
             let spread = f.until.since(f.from) / 2;
             Some(Beat {
-                host: self.share.own,
+                host: self.air.others.own,
                 priority: t.config.priority,
                 at: (f.from + spread).as_nanos() / 1000,
                 period: us(f.period),
@@ -98,11 +98,11 @@ impl<B: Body> Radio<B> {
         let (mut claims, mut rhythms) = (Vec::new(), Vec::new());
         if cooperates && claims_due {
             claims.extend(self.own_claim());
-            claims.extend(self.share.table.claims_for(now, peer));
+            claims.extend(self.air.others.table.claims_for(now, peer));
         }
         if cooperates && rhythms_due {
             rhythms = self.own_rhythms(now);
-            rhythms.extend(self.share.table.rhythms_for(now, peer));
+            rhythms.extend(self.air.others.table.rhythms_for(now, peer));
             rhythms.truncate(MOST_ENTRIES);
         }
         let Some(p) = self.peers.get_mut(&peer) else {
@@ -156,15 +156,15 @@ impl<B: Body> Radio<B> {
         let Some(p) = self.peers.get_mut(&peer) else {
             return;
         };
-        self.share.expire(now);
+        self.air.others.expire(now);
         let speaker = p.speaker(peer);
         match frame {
             Sharing::Claims(c) if !p.config.air => self.stats.denied_claims += c.len() as u64,
             Sharing::Rhythms(r) if !p.config.air => self.stats.denied_claims += r.len() as u64,
             Sharing::Claims(claims) => {
                 for c in &claims {
-                    self.stats.denied_claims += u64::from(self.share.table.is_denied(c.host));
-                    self.share.table.claim(now, speaker, c);
+                    self.stats.denied_claims += u64::from(self.air.others.table.is_denied(c.host));
+                    self.air.others.table.claim(now, speaker, c);
                 }
             }
             Sharing::Clock { time, ahead } => {
@@ -189,9 +189,12 @@ impl<B: Body> Radio<B> {
                         .iter()
                         .filter(|o| (o.host, o.priority) == (b.host, b.priority));
                     let nth = u8::try_from(alike.count()).unwrap_or(u8::MAX);
-                    self.stats.denied_claims += u64::from(self.share.table.is_denied(b.host));
+                    self.stats.denied_claims += u64::from(self.air.others.table.is_denied(b.host));
                     let next = clock.ours(Time(b.at.saturating_mul(1000)));
-                    self.share.table.rhythm(now, speaker, b, nth, next, clock.likely);
+                    self.air
+                        .others
+                        .table
+                        .rhythm(now, speaker, b, nth, next, clock.likely);
                 }
             }
             Sharing::Timing {
@@ -203,28 +206,13 @@ impl<B: Body> Radio<B> {
         }
     }
 
-    /// The next message of another host that is more important than this topic's.
-    pub(super) fn foreseen_elsewhere(&self, now: Time, priority: u8) -> Option<Foreseen> {
-        let f = self.share.foreseen(now, priority)?;
-        Some(Foreseen {
-            from: f.from - tuning().earlier,
-            ..f
-        })
-    }
-
-    /// Whether a receipt for a datagram of this priority that is sent now, and takes `air` including it, would collide
-    /// with a more important message of another host.
-    pub(super) fn receipt_meets(&self, now: Time, priority: u8, air: Duration) -> bool {
-        let next = self.foreseen_elsewhere(now, priority);
-        next.is_some_and(|f| f.from < now + air)
-    }
-
     /// Until when control frames to `peer` wait for a message of a third host: otherwise an exchange between two hosts
     /// that is unimportant would collide with it. They do not wait again and again.
     pub(super) fn control_waits(&self, now: Time, peer: PeerId) -> Option<Time> {
         let p = self.peers.get(&peer).filter(|p| p.session.is_up())?;
-        let f = self.share.foreseen_of_others(now, p.speaker(peer).host)?;
-        self.policy.control_waits(now, p, &f).then_some(f.until)
+        let third = Whose::Third(p.speaker(peer).host);
+        let f = self.air.delays(now, now + p.receipt_air(), third)?;
+        self.policy.control_waits(p, &f).then_some(f.until)
     }
 
     /// Something waits until `until`, perhaps for others: returns how long it has to wait, given that they get
@@ -238,19 +226,19 @@ impl<B: Body> Radio<B> {
         let least = waiting.min_by_key(|t| t.config.priority);
         let least = least.and_then(|t| Some((t.config.priority, self.peers.get(&t.peer)?.full_air())));
         let Some((priority, full)) = least else {
-            self.share.waits_no_more(now);
+            self.air.others.waits_no_more(now);
             return until;
         };
-        let due = self.share.holds(now, priority, full);
+        let due = self.air.others.holds(now, priority, full);
         due.map_or(until, |t| t.min(until))
     }
 
     /// Air left free after a datagram of this priority, for more important messages of others. `own`: the datagram's
     /// contents are this host's, not forwarded.
     pub(super) fn deference_gap(&self, now: Time, p: &Peer, priority: u8, own: bool) -> Duration {
-        let others = match self.share.defers(now, priority) {
+        let others = match self.air.others.defers(now, priority) {
             true => Others::Foreseen,
-            false if own && self.share.expects(now, priority) => Others::AtAnyTime,
+            false if own && self.air.others.expects(now, priority) => Others::AtAnyTime,
             false => return Duration::ZERO,
         };
         self.policy.gap(p, others)
@@ -275,7 +263,7 @@ impl<B: Body> Radio<B> {
             && frames.any(of_message)
         {
             let air = p.airtime.airtime(bytes, p.config.hops);
-            self.share.took(now, info.host, air);
+            self.air.others.took(now, info.host, air);
         }
     }
 
@@ -291,7 +279,7 @@ impl<B: Body> Radio<B> {
             false => Duration::ZERO,
         };
         let air = p.airtime.airtime(bytes, p.config.hops);
-        self.pacer.taken(now, air.saturating_sub(reckoned));
+        self.air.device.taken(now, air.saturating_sub(reckoned));
     }
 
     /// Whether any waiting message is less important than messages that others may send at any time.
@@ -303,7 +291,7 @@ impl<B: Body> Radio<B> {
     /// Whether others may send something more important than this topic's messages at any time. For forwarded messages
     /// the source has left that air.
     fn expects_beside(&self, now: Time, t: &SendTopic<B>) -> bool {
-        !self.is_forwarded(t) && self.share.expects(now, t.config.priority)
+        !self.is_forwarded(t) && self.air.others.expects(now, t.config.priority)
     }
 
     /// Longest fragment of this topic where `max` is allowed. Symbols all have one length.
@@ -316,7 +304,7 @@ impl<B: Body> Radio<B> {
 
     /// Whether any waiting message is less important than messages that others have announced.
     pub(super) fn defers(&self, now: Time) -> bool {
-        let defers = |t: &SendTopic<B>| t.is_backlogged() && self.share.defers(now, t.config.priority);
+        let defers = |t: &SendTopic<B>| t.is_backlogged() && self.air.others.defers(now, t.config.priority);
         self.topics.iter().any(defers)
     }
 }

@@ -1,4 +1,4 @@
-//! Prediction of a topic's next message from earlier ones (decision 066).
+//! Prediction of a topic's next message from earlier ones (decision 359).
 
 use crate::policy::tuning::tuning;
 use core::time::Duration;

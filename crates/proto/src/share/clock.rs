@@ -1,4 +1,4 @@
-//! Relation of a peer's clock to ours (decision 065).
+//! Relation of a peer's clock to ours (decision 359).
 
 use core::time::Duration;
 use stats::Time;

@@ -1,7 +1,7 @@
 //! Sharing a radio with other hosts: which host yields to which, and how clocks compare.
 //!
 //! Hosts cannot overhear encrypted unicast, so they announce to their peers which messages wait and when their periodic
-//! messages are due, and common peers repeat this. Less important messages yield (decision 096).
+//! messages are due, and common peers repeat this. Less important messages yield (decision 359).
 
 mod clock;
 mod doubt;

@@ -95,7 +95,7 @@ fn a_share_needs_a_rate_and_is_no_more_than_all() {
         assert!(refused.to_string().contains("duty cycle"), "{refused}");
     }
     let unpaced = RadioConfig {
-        wire: true,
+        unrated_cable: true,
         ..with(0.1)
     };
     assert!(new(unpaced).is_err());

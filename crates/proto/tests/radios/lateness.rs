@@ -12,7 +12,7 @@ const STALLS: Stalls = Stalls {
     mean: Duration::from_millis(1),
 };
 
-fn late(setup: Setup) -> Setup {
+pub(crate) fn late(setup: Setup) -> Setup {
     Setup {
         around: QUIC,
         reads_late: READS_LATE,

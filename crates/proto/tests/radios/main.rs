@@ -3,6 +3,7 @@
 
 mod ahead;
 mod bulk;
+mod cable;
 mod common;
 mod day;
 mod duty;
@@ -12,7 +13,7 @@ mod hostile;
 mod lateness;
 mod liars;
 mod pound;
-mod rated_wire;
+mod rated_cable;
 mod recording;
 mod redundant;
 mod relay;
@@ -21,5 +22,5 @@ mod scheduling;
 mod sharing;
 mod unknown_rate;
 mod watched;
-mod wire;
+
 mod withdrawal;

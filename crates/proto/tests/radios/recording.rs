@@ -9,7 +9,7 @@ const SCAN: usize = 0;
 const TF: usize = 1;
 const CAMERA: usize = 2;
 
-fn recording(setup: Setup) -> World {
+pub(crate) fn recording(setup: Setup) -> World {
     let mut w = setup.build();
     let (run, mut rng) = (Duration::from_secs(25), medium::Rng::new(setup.seed + 77));
     let bytes = |n: u32| Geometry::new(60, &[n - 60]).expect("a geometry");

@@ -82,7 +82,7 @@ fn nothing_blocks_for_ever_and_a_long_path_holds_more() {
     for n in 3..10_000 {
         f.sent(entry(n, timeout, false), Time::MAX, AIR);
     }
-    assert!(f.len() <= tuning().most_in_flight);
+    assert!(f.len() <= MOST);
 }
 
 #[test]

@@ -16,7 +16,7 @@ use std::time::Duration;
 /// UDP and IPv4 around a datagram.
 pub const IP: usize = 28;
 
-pub fn ms(n: u64) -> Duration {
+pub const fn ms(n: u64) -> Duration {
     Duration::from_millis(n)
 }
 
@@ -213,9 +213,9 @@ pub struct Setup {
     pub predict: bool,
     /// Bytes that the carrier puts around each datagram, in addition to UDP and IP.
     pub around: usize,
-    /// The ends treat the path as a wire of this many bit/s; zero: as the radio that it is.
-    pub wire_bits: u64,
-    /// Or as a wire of no known rate, where this many datagrams may be in flight; zero: as above.
+    /// The ends treat the path as a cable of this many bit/s; zero: as the radio that it is.
+    pub cable_bits: u64,
+    /// Or as a cable of no known rate, where this many datagrams may be in flight; zero: as above.
     pub unrated: u32,
     /// What the ends take a datagram to cost, if not what the fields above say.
     pub airtime: Option<AirtimeModel>,
@@ -247,7 +247,7 @@ impl Setup {
             auto: false,
             predict: true,
             around: 0,
-            wire_bits: 0,
+            cable_bits: 0,
             unrated: 0,
             airtime: None,
             longest: 0,
@@ -257,12 +257,12 @@ impl Setup {
             states_watched: false,
         }
     }
-    /// A wire of `rate_bits`, known to the ends: the medium below it is faster.
-    pub fn wire(rate_bits: u64, delay: impl Into<medium::Delay>) -> Self {
+    /// A cable of `rate_bits`, known to the ends: the medium below it is faster.
+    pub fn rated_cable(rate_bits: u64, delay: impl Into<medium::Delay>) -> Self {
         let mut setup = Setup::path(Duration::ZERO, Loss::NONE);
         setup.medium.path = medium::Path::delay(delay);
         Setup {
-            wire_bits: rate_bits,
+            cable_bits: rate_bits,
             ..setup
         }
     }
@@ -309,7 +309,7 @@ impl Setup {
 
     pub fn radio(&self, session: u32) -> (Radio<Blob>, PeerConfig) {
         let hops = self.medium.hosts as u32 - 1;
-        let airtime = match self.wire_bits {
+        let airtime = match self.cable_bits {
             _ if !self.paced => AirtimeModel::unlimited(),
             0 => AirtimeModel::wifi(self.medium.rate_bits),
             rate => AirtimeModel::bytes(rate, IP as u32),
@@ -322,7 +322,7 @@ impl Setup {
         let config = RadioConfig {
             order: self.order,
             auto_rate: self.auto,
-            wire: self.unrated > 0,
+            unrated_cable: self.unrated > 0,
             in_flight: if self.unrated > 0 { self.unrated } else { 2 },
             holds: 3 * self.unrated,
             predict: self.predict,

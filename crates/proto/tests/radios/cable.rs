@@ -1,4 +1,4 @@
-//! A wire: nothing is paced, and receipts alone limit the data on the way.
+//! A cable without a rate: nothing is paced, and receipts alone limit the data on the way.
 
 use crate::common::*;
 use proto::*;
@@ -17,7 +17,7 @@ struct End {
 impl End {
     fn new(session: u32, joined: u32, holds: u32) -> End {
         let mut radio = Radio::new(RadioConfig {
-            wire: true,
+            unrated_cable: true,
             in_flight: IN_FLIGHT as u32,
             holds,
             yields: false,
@@ -156,7 +156,7 @@ fn a_flow_goes_on_as_receipts_come_and_lost_ones_stop_it_for_a_moment_only() {
     );
 }
 
-/// Largest amount of a saturated flow on the way over a wire of this delay, in the last tenth of its 0.3 s.
+/// Largest amount of a saturated flow on the way over a cable of this delay, in the last tenth of its 0.3 s.
 pub(crate) fn most_on_the_way(delay: Duration, holds: u32, joystick: bool) -> usize {
     let (start, mut a, mut b, topics) =
         met_over(1, holds, &[topic("/flow", 10, 64), topic("/joystick", 120, 1)]);

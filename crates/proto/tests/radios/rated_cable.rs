@@ -1,4 +1,4 @@
-//! Wires of a known rate, short or long, that hold the data on its way, and whose delay varies.
+//! Cables of a known rate, short or long, that hold the data on its way, and whose delay varies.
 
 use crate::common::*;
 use medium::Delay;
@@ -17,7 +17,7 @@ fn varies(most: u64) -> Delay {
 
 /// How long 1 MB takes there and back, three times, in seconds.
 pub(crate) fn there_and_back(delay: Delay, reliability: Reliability) -> Vec<f64> {
-    let mut w = Setup::wire(RATE, delay).build();
+    let mut w = Setup::rated_cable(RATE, delay).build();
     let geometry = Geometry::new(12, &[BYTES - 12]).expect("a geometry");
     let large = |name: &str| TopicConfig {
         reliability,
