@@ -297,7 +297,7 @@ impl Host {
         &end.unwrap_or_else(|| panic!("call {call} has not ended")).with
     }
 
-    /// Why a call failed, and what its caller is told.
+    /// Why a call failed, and the error text for its caller.
     pub(super) fn failure(&self, call: usize) -> (Failure, &str) {
         match self.outcome(call) {
             Err(failed) => (failed.failure, &failed.text),
