@@ -4,8 +4,8 @@
 use crate::common::*;
 use bus::{CallError, Client, ClientOptions, Reply, Request, Server, ServerOptions, ServiceType};
 use link::{Failure, ServiceRole, ServiceState, ServiceStatus};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -23,7 +23,6 @@ fn service(name: &str) -> ServiceType {
 struct Serving {
     stop: Arc<AtomicBool>,
     calls: Arc<AtomicU64>,
-    requests: Arc<Mutex<Vec<Vec<u8>>>>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -40,8 +39,6 @@ impl Serving {
         let server = host.bus.server(kind, options).expect("serves");
         let (stop, calls) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
         let (stopped, count) = (stop.clone(), calls.clone());
-        let requests = Arc::new(Mutex::new(Vec::new()));
-        let came = requests.clone();
         let thread = std::thread::spawn(move || {
             let mut kept = Vec::new();
             while !stopped.load(Ordering::Acquire) {
@@ -49,7 +46,6 @@ impl Serving {
                     continue;
                 };
                 count.fetch_add(1, Ordering::AcqRel);
-                came.lock().expect("no panic").push(request.control().to_vec());
                 match answer(&request) {
                     Ok(Some((control, parts))) => respond(&server, request, &control, &parts),
                     Ok(None) => kept.push(request),
@@ -63,7 +59,6 @@ impl Serving {
         Serving {
             stop,
             calls,
-            requests,
             thread: Some(thread),
         }
     }
@@ -73,11 +68,6 @@ impl Serving {
         Self::start(host, service(name), |r| {
             Ok(Some((r.control().to_vec(), parts(r.message()))))
         })
-    }
-
-    /// The control parts of all requests.
-    fn requests(&self) -> Vec<Vec<u8>> {
-        self.requests.lock().expect("no panic").clone()
     }
 
     fn calls(&self) -> u64 {
