@@ -78,7 +78,7 @@ fn a_call_crosses_and_the_servers_answer_or_error_comes_back() {
 fn calls_arrive_once_over_bad_air() {
     let mut world = served(", depth: 64", ", depth: 64", Manner::Echo(ms(1)));
     world.path(bad());
-    let part = |n: u32| vec![n as u8; if n % 3 == 0 { 20_000 } else { 5 }];
+    let part = |n: u32| vec![n as u8; if n.is_multiple_of(3) { 20_000 } else { 5 }];
     let mut calls = Vec::new();
     for n in 0..200u32 {
         calls.push(world.call("base", "/grasp", &n.to_le_bytes(), &part(n), LONG));
