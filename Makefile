@@ -15,7 +15,7 @@ TESTED := $(TARGET)/tested
 # those that mostly wait.
 # Rows joined by `+` run side by side, three at a time, since they mostly wait; the steps of one row, joined by `,`, one after the other. What
 # needs the wheel is in one row, because each builds it again.
-STEPS := packages built-tested schema-crosscheck+recording-crosscheck installed,python+ros2-kilted+ros1+ros2-jazzy+sanitized+cpp+kill networks attacks unit+unit-posix
+STEPS := packages built-tested schema-crosscheck+recording-crosscheck installed,python+ros2-kilted+ros1+ros2-jazzy+sanitized+cpp+kill+unit-posix networks attacks unit
 BEHIND := lint built-posix loom
 
 .PHONY: demo test build built built-tested install setup packages libzmq lint deny budgets order words book crates unit unit-posix cpp sanitized sanitized-library valgrind ros1 ros2 ros2-kilted ros2-jazzy zenoh foxglove studio python wheel deb deb-here deb-arm64 installed installed-arm64 installed-crates installed-container loom built-posix miri schema-crosscheck recording-crosscheck kill \

@@ -244,6 +244,8 @@ fn a_recording_that_ends_by_itself_says_why_and_the_next_one_starts() {
     pages.counter.full.store(false, Ordering::Relaxed);
     go(&mut page);
     page.skip(3);
+    // The state says so as the recorder's thread starts.
+    wait_until("it records again", || pages.counter.asked().len() == 2);
     assert_eq!(pages.counter.asked(), [[""; 0], [""; 0]]);
 }
 
