@@ -143,7 +143,8 @@ pub struct ReceiveLimits {
     pub max_partial_bytes: u64,
     /// Partial messages of one topic; the oldest is dropped first.
     pub max_partial_per_topic: usize,
-    /// A partial message that has received nothing for this long is given up.
+    /// A partial message that has received nothing for this long is given up; the newest one of a topic later, up to five
+    /// times this, while other messages arrive that may have interrupted it.
     pub partial_age: Duration,
     /// Topics that a peer may announce, at most 1024.
     pub max_topics: usize,

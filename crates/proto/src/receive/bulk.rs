@@ -226,6 +226,7 @@ impl Receiver {
         if let (Some(slot), Some((from, to))) = (p.slot, place) {
             sink.write(slot, from, &bytes[..(to - from) as usize]);
         }
+        self.touched = now;
         if self.settle_in(head.topic, at, sink) && whole {
             self.complete(head.topic, at, sink);
         }

@@ -23,7 +23,6 @@ use crate::statistics::{Account, ReceiverReport, RemoteTopicStats};
 use crate::wire::{AckState, Acknowledgement, DataHead, Frame, Reader};
 use announcing::Assembly;
 use bulk::Collector;
-use core::time::Duration;
 use early::Early;
 use parity::Decoder;
 use ranges::Ranges;
@@ -42,6 +41,9 @@ use window::{Fate, WINDOW};
 const MAX_JUMP: u64 = 1 << 20;
 /// Factor by which partial messages of reliable topics live longer: their sender says when they end.
 const PATIENCE: u32 = 30;
+/// Factor by which the newest partial message of a topic lives longer at most while others arrive: more important ones may
+/// have interrupted it.
+const INTERRUPTED: u32 = 5;
 
 /// The receiving half of a session.
 pub(crate) struct Receiver {
@@ -59,6 +61,8 @@ pub(crate) struct Receiver {
     held_up: HeldUp,
     /// Bytes of fragments from which redundant topics compute lost ones.
     decoding_bytes: usize,
+    /// When a fragment last added something to a partial message.
+    touched: Time,
     /// Whether datagrams from this peer are known to get lost.
     pub(crate) lossy: bool,
     /// The route of the next fragment's message, and when the message stops being of use.
@@ -82,6 +86,7 @@ impl Receiver {
             early: Early::default(),
             held_up: HeldUp::default(),
             decoding_bytes: 0,
+            touched: Time::ZERO,
             lossy: true,
             route: None,
         }
@@ -331,6 +336,7 @@ impl Receiver {
             return Ok(());
         }
         p.touched = now;
+        self.touched = now;
         let (whole, ready) = (p.ranges.covers(total), p.ranges.first_missing());
         if !self.settle_in(head.topic, at, sink) {
             return Ok(());
@@ -526,10 +532,10 @@ impl Receiver {
 
     /// When the next partial message will be too old, or an acknowledgement is due.
     pub(crate) fn next_timeout(&self) -> Option<Time> {
-        let ages = self.topics.values().flat_map(|t| {
-            let age = self.age(t);
-            t.partials.iter().map(move |p| p.touched + age)
-        });
+        let ages = self
+            .topics
+            .values()
+            .flat_map(|t| t.partials.iter().map(move |p| self.ends(t, p)));
         let owed = self.trackers().filter_map(|t| match t.owed {
             Owed::At(t) => Some(t),
             Owed::Nothing | Owed::Now => None,
@@ -544,9 +550,19 @@ impl Receiver {
             .min()
     }
 
-    fn age(&self, t: &ReceiveTopic) -> Duration {
-        let patience = if t.tracker.is_some() { PATIENCE } else { 1 };
-        self.limits.partial_age.saturating_mul(patience)
+    /// When a partial message is given up if it receives nothing more.
+    fn ends(&self, t: &ReceiveTopic, p: &Partial) -> Time {
+        let age = self.limits.partial_age;
+        let times = |n: u32| p.touched + age.saturating_mul(n);
+        if t.tracker.is_some() {
+            return times(PATIENCE);
+        }
+        // The sender goes on with an interrupted message before it begins the topic's next one.
+        let is_newest = p.seq + 1 == t.window.top();
+        match is_newest {
+            true => (self.touched + age).clamp(times(1), times(INTERRUPTED)),
+            false => times(1),
+        }
     }
 
     /// Gives up partial messages that have received nothing for too long.
@@ -554,11 +570,8 @@ impl Receiver {
         self.tick(now);
         self.retry(now, sink);
         let old = self.topics.iter().flat_map(|(id, t)| {
-            let age = self.age(t);
-            t.partials
-                .iter()
-                .filter(move |p| p.touched + age <= now)
-                .map(move |p| (*id, p.seq))
+            let old = t.partials.iter().filter(|p| self.ends(t, p) <= now);
+            old.map(move |p| (*id, p.seq))
         });
         for (id, seq) in old.collect::<Vec<_>>() {
             self.remove(id, seq, DropReason::Incomplete, sink);

@@ -5,6 +5,7 @@ use crate::announcement::{Announcement, Ordering, Reliability, WITHDRAWN};
 use crate::body::{Slot, Verdict};
 use crate::geometry::Geometry;
 use crate::wire::{AnnouncePiece, MoreHead};
+use core::time::Duration;
 use std::collections::BTreeSet;
 
 /// Counts loaned memory. While it is `full`, it accepts nothing.

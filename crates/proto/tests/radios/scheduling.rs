@@ -22,6 +22,25 @@ fn three_flows_have_their_priorities() {
 }
 
 #[test]
+fn a_message_that_more_important_ones_interrupt_for_seconds_arrives() {
+    let mut w = Setup::hops(1).build();
+    w.later(
+        0,
+        topic("/file", 10, 2),
+        (ms(1000), ms(1), 1),
+        Geometry::new(0, &[60_000]).expect("fits"),
+    );
+    // More than the radio carries, for four seconds.
+    let video = Geometry::new(0, &[9_000]).expect("fits");
+    w.later(0, topic("/video", 100, 2), (ms(1040), ms(10), 400), video);
+    w.run(ms(8000));
+    w.print("an interruption");
+    w.check_books();
+    let file = w.metrics(0);
+    assert!(file.delivery == 1.0 && file.delay_ms.mean > 3000.0, "{file:?}");
+}
+
+#[test]
 fn equals_share_alike_whatever_their_sizes() {
     let mut w = Setup::hops(1).build();
     // Two topics saturate the radio with different sizes; a third needs little and gets it at once.
