@@ -531,11 +531,7 @@ impl Sink for Inbound {
     }
 
     fn topic_withdrawn(&mut self, peer: PeerId, topic: RemoteTopic) {
-        let mut ended = self.flows.relay.withdrawn(peer, topic);
-        if ended.is_empty() {
-            ended.push((peer, topic));
-        }
-        for route in ended {
+        for route in self.flows.relay.withdrawn(peer, topic) {
             self.relayed.remove(&route);
             if let Some(services) = &mut self.services
                 && services.calls.withdrawn(route)

@@ -345,6 +345,7 @@ mod tests {
         let kinds: Vec<_> = journal.since(0).map(|e| e.kind.clone()).collect();
         assert!(kinds.contains(&crate::Happened::LinkRestarted), "{kinds:?}");
     }
+
     /// A link whose topic has `priority`, and which refuses each change.
     fn refusing(node: &Node, priority: &Arc<AtomicU64>) -> [Callback; 2] {
         let mut registry = Registry::new(Flavour::Ros1);

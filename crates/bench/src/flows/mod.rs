@@ -109,6 +109,11 @@ pub(crate) fn image_us(hops: u32) -> u64 {
     if hops == 1 { 150_000 } else { 300_000 }
 }
 
+/// Returns how much later than the lasers the images begin, in µs. It differs from run to run.
+pub(crate) fn phase_us(run: u32) -> u64 {
+    (3_000 + u64::from(run) * 7_000) % LASER_US
+}
+
 /// The paper's laser and image (section VI-A). 1,000 lasers are counted, and 500 images (`quick`: as many as fit into
 /// 20 s). The laser continues, uncounted, until the images end, so that both compete all the time. The phase between
 /// the two differs from run to run.
@@ -117,7 +122,7 @@ pub(crate) fn pound(hops: u32, quick: bool, run: u32) -> [Sent; 2] {
     let images = if quick { 1000 * LASER_US / image_us } else { 500 };
     let warm_up = WARM_UP_US / image_us;
     let all = (warm_up + images) * image_us;
-    let offset_us = (3_000 + u64::from(run) * 7_000) % LASER_US;
+    let offset_us = phase_us(run);
     [
         Sent {
             topic: LASER.into(),

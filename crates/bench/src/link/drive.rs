@@ -4,7 +4,7 @@
 use super::case::{Case, LabSetup, Seen, leg};
 use super::network::Setting;
 use super::{Experiment, Options, Part, Row, pound, systems};
-use crate::flows::{IMAGE, IMAGE_BYTES, LASER, LASER_BYTES, LASER_US, Sent, image_us};
+use crate::flows::{IMAGE, IMAGE_BYTES, LASER, LASER_BYTES, LASER_US, Sent, image_us, phase_us};
 use crate::kit::cell::{Target, Values};
 use crate::kit::error::RunError;
 use serde_json::json;
@@ -52,7 +52,7 @@ pub(super) fn rows(options: &Options) -> Vec<Row> {
                 legs: Box::new(move |run| {
                     // It has to end in the last phase.
                     let lasts = PHASES.len() as u64 * phase_s - 3;
-                    let offset = (3_000 + u64::from(run) * 7_000) % LASER_US;
+                    let offset = phase_us(run);
                     vec![
                         leg(
                             Sent::lasting(LASER, LASER_BYTES, LASER_US, lasts),

@@ -4,7 +4,7 @@ use super::case::{Case, LabSetup, Seen, leg};
 use super::network::{Neighbours, Setting, Topic};
 use super::{Experiment, Options, Part, Row, System, systems};
 use crate::flows::play::Leg;
-use crate::flows::{IMAGE, IMAGE_BYTES, LASER, LASER_BYTES, LASER_US, Sent, image_us};
+use crate::flows::{IMAGE, IMAGE_BYTES, LASER, LASER_BYTES, LASER_US, Sent, image_us, phase_us};
 use crate::kit::cell::{Target, Values};
 use crate::kit::error::RunError;
 use serde_json::{Value, json};
@@ -175,7 +175,7 @@ fn several(count: usize, lasts: u64) -> Plan {
         yields: true,
         topics,
         legs: Box::new(move |run| {
-            let offset = (3_000 + u64::from(run) * 7_000) % LASER_US;
+            let offset = phase_us(run);
             let mut legs = pair(lasts, 1, offset);
             legs.extend(more.iter().zip(1..).map(|(topic, i)| {
                 let flow = Sent::lasting(topic, LASER_BYTES, 100_000, lasts);
@@ -210,7 +210,7 @@ fn chain(hops: u32, scenario: &'static str, lasts: u64) -> Plan {
         yields: true,
         topics: vec![topic(100, 2), topic(10, 2)],
         legs: Box::new(move |run| {
-            let offset = (3_000 + u64::from(run) * 7_000) % LASER_US;
+            let offset = phase_us(run);
             let last = format!("h{}", hops + 1);
             // A fifth of the airtime that the laser leaves.
             let image = Sent::lasting(IMAGE, 16_000, 300_000, lasts).offset(offset);
@@ -235,7 +235,7 @@ fn forwarded(by: &'static str, lasts: u64) -> Plan {
         yields: true,
         topics: vec![topic(100, 2), topic(10, 2)],
         legs: Box::new(move |run| {
-            let offset = (3_000 + u64::from(run) * 7_000) % LASER_US;
+            let offset = phase_us(run);
             let image = Sent::lasting(IMAGE, IMAGE_BYTES, 500_000, lasts).offset(offset);
             let laser = Sent::lasting(LASER, LASER_BYTES, LASER_US, lasts);
             vec![leg(laser, "h1", "h4"), leg(image, "h1", "h4")]

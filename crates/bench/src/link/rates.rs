@@ -6,7 +6,7 @@ use super::options::Rate;
 use super::tools::{Means, Tools};
 use super::{CarrierKind, Experiment, Options, Part, Row, System, pound};
 use crate::flows::play::Leg;
-use crate::flows::{IMAGE, IMAGE_BYTES, LASER, LASER_BYTES, LASER_US, Sent};
+use crate::flows::{IMAGE, IMAGE_BYTES, LASER, LASER_BYTES, LASER_US, Sent, phase_us};
 use crate::kit::cell::{Params, Target, Timing};
 use crate::kit::error::RunError;
 use crate::kit::roscpp::Source;
@@ -97,7 +97,7 @@ pub(super) fn rows(options: &Options) -> Vec<Row> {
 
 fn legs(place: &Place, lasts: u64, run: u32) -> Vec<Leg> {
     let [from, to] = place.ends;
-    let offset = (3_000 + u64::from(run) * 7_000) % LASER_US;
+    let offset = phase_us(run);
     let laser = Sent::lasting(LASER, LASER_BYTES, LASER_US, lasts);
     let image = Sent::lasting(IMAGE, IMAGE_BYTES, place.image_us, lasts).offset(offset);
     vec![leg(laser, from, to), leg(image, from, to)]

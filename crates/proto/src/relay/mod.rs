@@ -238,11 +238,11 @@ impl<B: Body + Clone> Relay<B> {
     }
 
     /// Handles the withdrawal of a topic by a peer. Returns the topics of all peers that end with it: all of its flow
-    /// if the peer is the source, otherwise only the peer's own.
+    /// if the peer is the source, otherwise only the peer's own, as for a topic of no flow.
     pub fn withdrawn(&mut self, peer: PeerId, topic: RemoteTopic) -> Vec<(PeerId, RemoteTopic)> {
         self.dormant.remove(&(peer, topic));
         let Some(key) = self.routes.get(&(peer, topic)).cloned() else {
-            return Vec::new();
+            return vec![(peer, topic)];
         };
         let flow = self.flows.get(&key);
         if flow.is_some_and(|f| f.upstream.get(&(peer, topic)) == Some(&false)) {

@@ -183,11 +183,7 @@ impl Sink for Ears {
     }
 
     fn topic_withdrawn(&mut self, peer: PeerId, topic: RemoteTopic) {
-        let mut ended = self.flows.relay.withdrawn(peer, topic);
-        if ended.is_empty() {
-            ended.push((peer, topic));
-        }
-        for route in ended {
+        for route in self.flows.relay.withdrawn(peer, topic) {
             self.calls.withdrawn(route);
         }
     }
