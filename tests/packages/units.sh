@@ -13,11 +13,11 @@ YAML
 }
 configure
 eventually() {
-    for _ in $(seq 100); do
+    for _ in $(seq 1200); do
         if "$@" >/dev/null 2>&1; then return 0; fi
         sleep 0.1
     done
-    echo "not within 10 s: $*"
+    echo "not within 120 s: $*"
     "$@" || true
     systemctl status --no-pager "$unit" || true
     journalctl --no-pager -n 30 -u "$unit"

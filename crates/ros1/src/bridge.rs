@@ -275,9 +275,10 @@ impl Bridge {
                 lock(&hub.subscriptions).insert(topic.clone(), new.clone());
                 new
             });
-            // Also after a restart of the master, or if another node says that publishers have changed.
-            if !self.registered(state.subscribers.get(topic)) || subscription.take_doubt() {
+            // Also after a restart of the master.
+            if !self.registered(state.subscribers.get(topic)) || subscription.is_doubted(nodes) {
                 let uris = hub.master.register_subscriber(topic, &subscription.kind)?;
+                subscription.asked(nodes);
                 subscription.update(hub, &uris);
             }
         }

@@ -14,7 +14,6 @@ use schema::Schema;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, BufRead, BufReader, ErrorKind};
 use std::net::{Shutdown, TcpStream};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
 
@@ -43,8 +42,8 @@ pub(crate) struct Subscription {
     pub(crate) kind: String,
     rule: TopicRule,
     pub(crate) counts: Counts,
-    /// A node other than the master named publishers: ask the master.
-    doubted: AtomicBool,
+    /// The nodes that published it when the master last named their addresses. `None`: ask the master.
+    asked_for: Mutex<Option<Vec<String>>>,
     state: Mutex<State>,
     changed: Condvar,
 }
@@ -133,20 +132,26 @@ impl Subscription {
             kind,
             rule,
             counts: Counts::default(),
-            doubted: AtomicBool::new(false),
+            asked_for: Mutex::default(),
             state: Mutex::default(),
             changed: Condvar::new(),
         })
     }
 
-    /// Records that a node other than the master says that publishers have changed.
+    /// Records that the addresses of publishers may have changed.
     pub(crate) fn doubt(&self) {
-        self.doubted.store(true, Ordering::Release);
+        *lock(&self.asked_for) = None;
     }
 
-    /// Whether to ask the master for the publishers.
-    pub(crate) fn take_doubt(&self) -> bool {
-        self.doubted.swap(false, Ordering::AcqRel)
+    /// Whether to ask the master for the addresses of these publishers. Its answer, or its call after a change, may
+    /// have been lost.
+    pub(crate) fn is_doubted(&self, nodes: &[String]) -> bool {
+        lock(&self.asked_for).as_deref() != Some(nodes)
+    }
+
+    /// Records that the master is answering for these publishers.
+    pub(crate) fn asked(&self, nodes: &[String]) {
+        *lock(&self.asked_for) = Some(nodes.to_vec());
     }
 
     /// Updates the publishers that the master named. Connections to others go on until those close them: a restarted
@@ -241,7 +246,11 @@ impl Subscription {
             match end {
                 Ok(()) | Err(End::Bridge | End::Closed) => {}
                 Err(_) if state.stop || !state.listed.contains(address) => {}
-                Err(error) => hub.problem(&what, error),
+                Err(error) => {
+                    // It may have another address by now.
+                    self.doubt();
+                    hub.problem(&what, error);
+                }
             }
             let deadline = Instant::now() + pause;
             pause = (pause * 2).min(LAST_PAUSE);

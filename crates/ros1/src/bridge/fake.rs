@@ -19,6 +19,10 @@ pub(super) struct Graph {
     pub(super) subscribers: Table,
     pub(super) services: Table,
     types: BTreeMap<String, String>,
+    /// Answers to `registerSubscriber` that still get lost.
+    pub(super) lost: u32,
+    /// Whether calls of `publisherUpdate` get lost.
+    pub(super) silent: bool,
     run: u32,
 }
 
@@ -61,6 +65,9 @@ impl FakeMaster {
         all.push((node.name.clone(), node.uri()));
         let uris: Vec<Value> = all.iter().map(|(_, uri)| uri.as_str().into()).collect();
         let subscribers = graph.subscribers.get(topic).cloned().unwrap_or_default();
+        if graph.silent {
+            return;
+        }
         drop(graph);
         for (_, uri) in subscribers {
             let address = HostPort::parse(&uri, "http").unwrap();
@@ -124,6 +131,10 @@ fn answer(graph: &Mutex<Graph>, accepted: &Accepted) {
                 .entry(text(1))
                 .or_default()
                 .push((text(0), text(3)));
+            if graph.lost > 0 {
+                graph.lost -= 1;
+                return;
+            }
             let all = graph.publishers.get(&text(1)).cloned().unwrap_or_default();
             Value::Array(all.iter().map(|(_, uri)| uri.as_str().into()).collect())
         }

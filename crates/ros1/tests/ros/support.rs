@@ -267,6 +267,9 @@ impl Robot {
 
 impl Drop for Robot {
     fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("the bridge: {:#?}", self.handle.status());
+        }
         self.handle.stop();
         let ended = self.thread.take().map(JoinHandle::join);
         assert!(std::thread::panicking() || matches!(ended, Some(Ok(()))));

@@ -227,15 +227,17 @@ impl Session {
         }
     }
 
+    /// Also if it stands at the moment: the operator who has the right to move it learns why it stays so.
     fn stopped_by(self: &Arc<Self>, operator: &str) {
         let Ok(joined) = self.joined() else { return };
-        let moved = {
+        {
             let wheel = &mut lock(&self.state).wheel;
-            wheel.is_moving() && wheel.halt()
-        };
-        if moved {
-            self.halted(&joined, &format!("{operator} pressed STOP"));
+            if !wheel.is_moving() && !joined.is_mine() {
+                return;
+            }
+            wheel.halt();
         }
+        self.halted(&joined, &format!("{operator} pressed STOP"));
     }
 
     /// Stops the robot for the page, which failed to do so.

@@ -171,3 +171,17 @@ fn everything_is_registered_again_with_a_restarted_master() {
     while subscriber.take().unwrap().is_some() {}
     assert!(subscriber.take_timeout(LONG).unwrap().is_some());
 }
+
+#[test]
+fn publishers_are_found_although_the_master_s_answers_and_calls_get_lost() {
+    let master = FakeMaster::start();
+    lock(&master.graph).lost = 2;
+    lock(&master.graph).silent = true;
+    let robot = robot(&master, topic("/chatter", Direction::ToBus));
+    let [first, second] = ["/one", "/two"].map(|name| FakeNode::start(name, |accepted| talk(&accepted, &[])));
+    let connected = || robot.handle.status().to_bus.get("/chatter").map(|f| f.connected);
+    master.add_publisher("/chatter", "std_msgs/String", &first);
+    until("it hears the first", || connected() == Some(1));
+    master.add_publisher("/chatter", "std_msgs/String", &second);
+    until("it hears the second", || connected() == Some(2));
+}
