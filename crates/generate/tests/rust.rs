@@ -26,7 +26,7 @@ use std::process::Command;
 use std::time::Duration;
 
 /// Long enough for any machine; it bounds a hang, not speed.
-const LONG: Duration = Duration::from_secs(60);
+const LONG: Duration = Duration::from_secs(120);
 
 struct Ends {
     publisher: Publisher,

@@ -5,7 +5,7 @@ use ropewalk::{Flavour, Node, Registry, SubscriberOptions};
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
-const LONG: Duration = Duration::from_secs(30);
+const LONG: Duration = Duration::from_secs(120);
 
 /// How often the callback's thread of this process has gone to sleep.
 fn naps() -> u64 {

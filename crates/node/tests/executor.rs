@@ -9,7 +9,7 @@ use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-const LONG: Duration = Duration::from_secs(60);
+const LONG: Duration = Duration::from_secs(120);
 
 fn node(folder: &tempfile::TempDir) -> Node {
     Node::with_config("tester", BusConfig::new(folder.path().join("bus"))).expect("a node")

@@ -5,7 +5,7 @@
 use ropewalk::{Flavour, Node, Publisher, Registry, Schema, Subscriber, SubscriberOptions};
 use std::time::Duration;
 
-const LONG: Duration = Duration::from_secs(30);
+const LONG: Duration = Duration::from_secs(120);
 
 fn node(folder: &tempfile::TempDir) -> Node {
     Node::with_config("node", ropewalk::BusConfig::new(folder.path())).unwrap()

@@ -10,7 +10,7 @@ use std::panic::AssertUnwindSafe;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
 
-const LONG: Duration = Duration::from_secs(30);
+const LONG: Duration = Duration::from_secs(120);
 
 fn node(folder: &tempfile::TempDir) -> Node {
     Node::with_config("tester", BusConfig::new(folder.path())).expect("a node")

@@ -4,7 +4,7 @@
 use ropewalk::{BusConfig, CallError, Flavour, Node, Registry, Service, Value};
 use std::time::Duration;
 
-const LONG: Duration = Duration::from_secs(60);
+const LONG: Duration = Duration::from_secs(120);
 
 fn node(folder: &tempfile::TempDir) -> Node {
     Node::with_config("tester", BusConfig::new(folder.path().join("bus"))).expect("a node")

@@ -11,7 +11,7 @@ use std::sync::mpsc::channel;
 use std::time::Duration;
 
 /// Long enough for any machine; it bounds a hang, not speed.
-const LONG: Duration = Duration::from_secs(60);
+const LONG: Duration = Duration::from_secs(120);
 
 fn node() -> (tempfile::TempDir, Node) {
     let folder = tempfile::tempdir().expect("a folder");

@@ -4,8 +4,8 @@
 use crate::common::*;
 use bus::{CallError, Client, ClientOptions, Reply, Request, Server, ServerOptions, ServiceType};
 use link::{Failure, ServiceRole, ServiceState, ServiceStatus};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -480,7 +480,10 @@ fn a_call_ends_when_its_time_or_the_services_is_over() {
     assert_eq!(silent.calls(), 2);
 }
 
-/// Bytes of this process's shared memory, which contains all hosts of a test.
+/// Held by tests that measure the shared memory of their process.
+static MEASURED: Mutex<()> = Mutex::new(());
+
+/// Bytes of this process's shared memory, which contains all hosts of a test, and small messages of others.
 fn shared() -> u64 {
     use std::os::unix::fs::MetadataExt;
     let mut seen = std::collections::BTreeMap::new();
@@ -496,6 +499,7 @@ fn shared() -> u64 {
 
 #[test]
 fn calls_of_one_peer_take_no_memory_from_others_and_return_it() {
+    let _alone = MEASURED.lock();
     let [x, y, z] = ports();
     let server = Host::start(&format!(
         "host: server
@@ -550,6 +554,7 @@ services: [{{name: /grasp, role: call}}]
 
 #[test]
 fn replies_that_callers_keep_fill_their_service_alone_and_are_given_back() {
+    let _alone = MEASURED.lock();
     let [x, y] = ports();
     let end = |name: &str, own: u16, other: &str, port: u16, role: &str| {
         Host::start(&format!(

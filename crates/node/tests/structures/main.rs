@@ -20,7 +20,7 @@ use ropewalk::{BusConfig, Flavour, Message, Node, Publisher, Registry, Schema, S
 use std::time::Duration;
 
 /// Long enough for any machine; it bounds hanging, not speed.
-const LONG: Duration = Duration::from_secs(60);
+const LONG: Duration = Duration::from_secs(120);
 
 fn registry() -> Registry {
     let mut registry = Registry::new(Flavour::Ros2);

@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 /// Far beyond what anything here takes: a watchdog.
-pub(crate) const LONG: Duration = Duration::from_secs(20);
+pub(crate) const LONG: Duration = Duration::from_secs(120);
 pub(crate) const STREAM: Stream<'_> = Stream {
     kind: "test.Kind",
     channel: 3,

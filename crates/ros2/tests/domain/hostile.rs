@@ -10,14 +10,15 @@ use std::time::{Duration, Instant};
 
 fn all() -> Config {
     let rule = |direction| {
-        ServiceRule::new(
-            if direction == Direction::ToBus {
-                "/*"
-            } else {
-                "/switch"
-            },
-            direction,
-        )
+        let name = if direction == Direction::ToBus {
+            "/*"
+        } else {
+            "/switch"
+        };
+        let mut rule = ServiceRule::new(name, direction);
+        // On a busy machine, what hostile peers have under way takes longer than the default.
+        rule.timeout = Some(LONG);
+        rule
     };
     Config::default()
         .with_topic(TopicRule::new("/*", Direction::ToBus))

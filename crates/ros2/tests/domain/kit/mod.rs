@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 /// A watchdog, not a limit to test.
-pub(crate) const LONG: Duration = Duration::from_secs(60);
+pub(crate) const LONG: Duration = Duration::from_secs(120);
 /// How long to wait for what must not arrive.
 pub(crate) const A_WHILE: Duration = Duration::from_millis(800);
 
