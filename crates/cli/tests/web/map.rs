@@ -102,7 +102,9 @@ fn a_plot_shows_the_published_value() {
     page.wait("document.getElementById('plots-picture').dataset.bands === '2'");
     for left in [2, 1] {
         page.evaluate("document.querySelector('#plots-legend li:last-child button').click()");
-        page.wait(&format!("document.querySelectorAll('#plots-legend li').length === {left}"));
+        page.wait(&format!(
+            "document.querySelectorAll('#plots-legend li').length === {left}"
+        ));
     }
     // The page remembers the choice.
     page.call("Page.reload", json!({}));
