@@ -538,7 +538,7 @@ services: [{{name: /grasp, role: call}}]
         least < 4 << 20
     });
     let asking = connected(&greedy, "/grasp");
-    let asked: Vec<_> = (0..2)
+    let mut asked: Vec<_> = (0..2)
         .map(|_| {
             let loan = asking.loan(4, &[large.len()]);
             let mut loan = loan.expect("a loan");
@@ -547,7 +547,11 @@ services: [{{name: /grasp, role: call}}]
             asking.send(loan, LONG * 2).expect("is sent")
         })
         .collect();
-    until("both are kept", || grasp.calls() == 2);
+    until("both are kept", || {
+        let ended = asked.iter_mut().find_map(|call| call.poll());
+        assert!(ended.is_none(), "{ended:?}");
+        grasp.calls() == 2
+    });
     ask();
     drop(asked);
 }

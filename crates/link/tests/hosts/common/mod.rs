@@ -100,6 +100,9 @@ impl Host {
 impl Drop for Host {
     fn drop(&mut self) {
         if let Some((handle, thread)) = self.link.take() {
+            if std::thread::panicking() {
+                eprintln!("{:#?}", handle.status());
+            }
             handle.stop();
             let _ = thread.join();
         }
