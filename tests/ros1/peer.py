@@ -33,6 +33,7 @@ def publish(name, latched):
     publisher = rospy.Publisher(name, String, queue_size=10, latch=latched)
     if latched:
         publisher.publish("kept")
+        say("published")
         rospy.spin()
     index = 0
     while not rospy.is_shutdown():

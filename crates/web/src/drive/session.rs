@@ -227,7 +227,7 @@ impl Session {
         }
     }
 
-    /// Also if it stands at the moment: the operator who has the right to move it learns why it stays so.
+    /// Another operator pressed STOP. A page that has the right to move the robot learns so even while it stands.
     fn stopped_by(self: &Arc<Self>, operator: &str) {
         let Ok(joined) = self.joined() else { return };
         {
