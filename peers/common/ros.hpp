@@ -8,7 +8,7 @@
 
 namespace peer {
 
-// Registering with a missing master would wait for ever.
+// Registering with a missing master would wait forever.
 inline void start_ros(const std::string& system, const Orchestrator& orchestrator, const std::string& name) {
     int argc = 0;
     ros::init(argc, nullptr, name, ros::init_options::NoSigintHandler | ros::init_options::NoRosout | ros::init_options::AnonymousName);

@@ -136,7 +136,7 @@ class Rospy:
 
     def subscribe(self):
         log = Log(self.o)
-        # Without a large buffer, rospy falls behind for ever with large messages.
+        # Without a large buffer, rospy falls behind forever with large messages.
         subscriber = self.rospy.Subscriber(self.o.topic, self.Image, lambda image: log.receive(image.data),
                                            queue_size=self.o.depth or 32, buff_size=2 * self.o.size + 65536)
         say("ready")

@@ -97,7 +97,7 @@ class Rospy:
         return self.rospy.Publisher(topic, self.type, queue_size=self.o.queue, tcp_nodelay=True)
 
     def subscriber(self, topic, callback):
-        # Without a large buffer, rospy falls behind for ever.
+        # Without a large buffer, rospy falls behind forever.
         buffer = 2 * self.o.bytes + 65536
         return self.rospy.Subscriber(topic, self.type, callback, queue_size=self.o.queue, buff_size=buffer, tcp_nodelay=True)
 

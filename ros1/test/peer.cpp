@@ -1,4 +1,5 @@
-// The nodes of this package's test: `peer WHAT TOPIC [ARGUMENT]`. What one hears it prints, a line each.
+// The nodes of this package's test: `peer WHAT TOPIC [ARGUMENT]`. Each prints the messages that it receives, one per
+// line.
 #include <cstdio>
 #include <deque>
 #include <string>

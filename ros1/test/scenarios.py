@@ -169,7 +169,7 @@ class Scenario(Roscore):
 
     def test_plain_nodes_with_the_shim(self):
         plain, shimmed = (os.path.join(os.path.dirname(ARGS.peer), name) for name in ("plain", "shimmed"))
-        # Talker and filter share memory; who was not compiled with the shim hears all of it.
+        # Talker and filter share memory; nodes compiled without the shim receive everything through ROS.
         self.start([shimmed, "talk"])
         self.start([shimmed, "filter"])
         for program in shimmed, plain:
@@ -181,7 +181,7 @@ class Scenario(Roscore):
         self.assertNotRegex(topics.split("Subscribed topics:")[1], r"\* /points \[")
         self.assertNotIn("/chatter/ropewalk", topics)
 
-    # errors, with the mend
+    # errors, with the fix
 
     def test_a_missing_bus_is_reported_and_ros_goes_on(self):
         file = self.folder.name + "/file"

@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn few_places_go_to_who_comes_first_and_of_many_one_holder_gets_half() {
+    fn few_slots_go_to_the_first_holder_and_at_most_half_of_many_to_one() {
         let holder = Holder::Process(7);
         let gets = |places| {
             (0..)

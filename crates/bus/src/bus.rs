@@ -71,7 +71,8 @@ impl Bus {
     }
 
     /// Queries every live endpoint of this domain. Blocks until all have answered, at most `timeout`;
-    /// endpoints that do not answer are left out. Also removes sockets of dead processes.
+    /// endpoints that do not answer are left out, unless they answered before ([`Survey::topics`]). Also removes sockets of
+    /// dead processes.
     pub fn topics(&self, timeout: Duration) -> Result<Vec<TopicInfo>, OpenError> {
         Ok(self.survey(timeout)?.topics)
     }
@@ -83,7 +84,7 @@ impl Bus {
         if shared.birth.is_foreign() {
             return Err(OpenError::Forked);
         }
-        crate::survey::survey(&shared.folder, &shared.config, timeout)
+        crate::survey::survey(&shared.folder, &shared.config, timeout, &shared.answers)
     }
 
     pub(crate) fn shared(&self) -> &Arc<Shared> {

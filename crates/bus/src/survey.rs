@@ -7,22 +7,24 @@ use crate::folder::{ConnectError, Folder};
 use crate::frame::{Frame, Hello, Info, MAX_INFO, Role};
 use crate::sys::Variant;
 use crate::sys::doorbell::wait_readable;
-use crate::sys::process::program;
+use crate::sys::process::{Peer, program};
 use crate::sys::socket::{Received, Socket};
 use crate::topic::{EndpointInfo, Flavour, Offer, Ros, TopicInfo};
 use stats::text::printable;
 use std::collections::BTreeMap;
-use std::io::ErrorKind::NotFound;
+use std::io::ErrorKind::{NotFound, WouldBlock};
 use std::os::fd::AsFd;
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Contents of a runtime folder.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Survey {
-    /// The topics of this domain, by name.
+    /// The topics of this domain, by name. Silent endpoints are included as they answered an earlier survey of the same
+    /// bus, if they did: a process that is busy or stopped for a moment does not end its topics.
     pub topics: Vec<TopicInfo>,
-    /// Number of endpoints that answered and belong to other domains.
+    /// Number of endpoints that belong to other domains.
     pub elsewhere: usize,
     /// Endpoints that listen and did not answer in time: their processes are stopped, hang, or refuse this
     /// one.
@@ -44,8 +46,24 @@ pub struct Silent {
     pub program: Option<String>,
 }
 
-/// Queries all endpoints before reading answers, so a silent one delays the others only until the timeout.
-pub(crate) fn survey(folder: &Folder, config: &BusConfig, timeout: Duration) -> Result<Survey, OpenError> {
+/// Answers to the last survey, by the number and the topic in the names of the endpoints' sockets.
+pub(crate) type Answers = BTreeMap<(u64, u64), Answer>;
+
+/// What an endpoint said of itself.
+#[derive(Clone, Debug)]
+pub(crate) struct Answer {
+    peer: Option<Peer>,
+    info: Info,
+}
+
+/// Queries all endpoints before reading answers, so a silent one delays the others only until the timeout. `known`: the
+/// answers to the last survey; those of this one replace them.
+pub(crate) fn survey(
+    folder: &Folder,
+    config: &BusConfig,
+    timeout: Duration,
+    known: &Mutex<Answers>,
+) -> Result<Survey, OpenError> {
     let deadline = Instant::now().checked_add(timeout);
     let fail = |source| OpenError::Dir {
         dir: config.runtime_dir.clone(),
@@ -67,30 +85,51 @@ pub(crate) fn survey(folder: &Folder, config: &BusConfig, timeout: Duration) -> 
     })
     .encode();
     let mut survey = Survey::default();
-    let mut asked: Vec<Socket> = Vec::new();
+    let mut asked: Vec<((u64, u64), Option<Socket>)> = Vec::new();
     for entry in all {
+        let key = (entry.name.id, entry.name.topic_hash);
         match folder.connect(&entry.file()) {
             Ok(_) if entry.hidden => {}
-            Ok(socket) => asked.extend(socket.send(&question, &[]).is_ok().then_some(socket)),
+            Ok(socket) => asked.extend(socket.send(&question, &[]).is_ok().then_some((key, Some(socket)))),
             Err(ConnectError::Dead { removed: false }) => survey.left += 1,
             Err(ConnectError::Dead { removed: true }) => survey.removed += 1,
             // Housekeeping may have removed it first.
             Err(ConnectError::Io(e)) if e.kind() == NotFound && entry.may_be_dead() => survey.removed += 1,
+            // As many connections wait as it allows.
+            Err(ConnectError::Io(e)) if e.kind() == WouldBlock && !entry.hidden => {
+                asked.push((key, None));
+            }
             Err(_) => {}
         }
     }
 
-    let mut topics: BTreeMap<(String, String, [u8; 16], Ros), TopicInfo> = BTreeMap::new();
+    let (mut answers, mut silent) = (Answers::new(), Vec::new());
     let mut buffer = vec![0; MAX_INFO];
-    for socket in asked {
-        let peer = socket.peer().ok();
-        let Some(info) = answer(&socket, deadline, &mut buffer) else {
+    for (key, socket) in asked {
+        let peer = socket.as_ref().and_then(|socket| socket.peer().ok());
+        let answer = socket.map_or(Err(Missing::Late), |s| answer(&s, deadline, &mut buffer));
+        match answer {
+            Ok(info) => drop(answers.insert(key, Answer { peer, info })),
+            Err(why) => silent.push((key, peer, why)),
+        }
+    }
+    {
+        let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
+        for (key, peer, why) in silent {
+            let before = known.remove(&key).filter(|a| peer.is_none() || peer == a.peer);
+            let peer = peer.or_else(|| before.as_ref()?.peer);
             survey.silent.push(Silent {
                 pid: peer.map_or(0, |p| p.pid),
                 program: peer.and_then(|p| program(p.pid)),
             });
-            continue;
-        };
+            let stays = before.filter(|_| why == Missing::Late);
+            answers.extend(stays.map(|answer| (key, answer)));
+        }
+        known.clone_from(&answers);
+    }
+
+    let mut topics: BTreeMap<(String, String, [u8; 16], Ros), TopicInfo> = BTreeMap::new();
+    for Answer { peer, info } in answers.into_values() {
         if info.domain != config.domain {
             survey.elsewhere += 1;
             continue;
@@ -130,21 +169,30 @@ pub(crate) fn survey(folder: &Folder, config: &BusConfig, timeout: Duration) -> 
     Ok(survey)
 }
 
-fn answer(socket: &Socket, deadline: Option<Instant>, buffer: &mut [u8]) -> Option<Info> {
+/// Why there is no answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Missing {
+    /// Not in time.
+    Late,
+    /// The endpoint refuses this process, or ends.
+    Ended,
+}
+
+fn answer(socket: &Socket, deadline: Option<Instant>, buffer: &mut [u8]) -> Result<Info, Missing> {
     loop {
-        match socket.receive(buffer).ok()? {
+        match socket.receive(buffer).map_err(|_| Missing::Ended)? {
             Received::Message(n, _) => {
                 return match Frame::decode(&buffer[..n]) {
-                    Ok(Frame::Info(info)) => Some(info),
-                    _ => None,
+                    Ok(Frame::Info(info)) => Ok(info),
+                    _ => Err(Missing::Ended),
                 };
             }
             Received::Nothing => {
-                if !wait_readable(socket.as_fd(), deadline).ok()? {
-                    return None;
+                if !wait_readable(socket.as_fd(), deadline).map_err(|_| Missing::Ended)? {
+                    return Err(Missing::Late);
                 }
             }
-            Received::Oversized | Received::End => return None,
+            Received::Oversized | Received::End => return Err(Missing::Ended),
         }
     }
 }
@@ -168,7 +216,7 @@ mod tests {
         let name = hidden.file_name().unwrap().to_str().unwrap();
         let hidden_again = dir.path().join(format!(".{name}"));
         std::fs::rename(&hidden, &hidden_again).unwrap();
-        let ask = || survey(&folder, &config, Duration::from_secs(5)).unwrap();
+        let ask = || survey(&folder, &config, Duration::from_secs(5), &Mutex::default()).unwrap();
         assert_eq!(ask().removed, 0, "it may be binding");
         let old = std::time::SystemTime::now() - Duration::from_secs(60);
         let times = rustix::fs::Timestamps {

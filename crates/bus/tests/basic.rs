@@ -422,7 +422,7 @@ fn domains_do_not_meet() {
 }
 
 #[test]
-fn topics_lists_who_is_there() {
+fn topics_lists_the_present_endpoints() {
     let dir = folder();
     let one = bus(&dir);
     let two = bus(&dir);

@@ -275,6 +275,42 @@ fn a_stopped_process_is_not_dead() {
 }
 
 #[test]
+fn a_process_that_is_stopped_for_a_while_keeps_its_topic() {
+    let _alone = alone();
+    let dir = folder();
+    let bus = bus(&dir);
+    let subscriber = bus
+        .subscriber(topic(TOPIC), SubscriberOptions::default())
+        .unwrap();
+    let mut child = Child::start("publisher", dir.path(), &[]);
+    let id = subscriber.take_timeout(LONG).unwrap().unwrap().publisher();
+    let publishers = |bus: &Bus, patience: Duration| {
+        let survey = bus.survey(patience).unwrap();
+        let topics = survey.topics.iter().filter(|t| t.topic.topic == TOPIC);
+        let all: Vec<u64> = topics.flat_map(|t| &t.publishers).map(|p| p.id).collect();
+        (all, survey.silent.len())
+    };
+    assert_eq!(publishers(&bus, LONG), (vec![id], 0));
+    child.signal(rustix::process::Signal::STOP);
+    eventually("it is stopped", || child.is_stopped());
+    // More than the connections that may wait for it.
+    let short = Duration::from_millis(2);
+    for _ in 0..200 {
+        assert_eq!(publishers(&bus, short), (vec![id], 1));
+    }
+    // A bus that asks for the first time learns only that it is silent.
+    let other = common::bus(&dir);
+    assert_eq!(publishers(&other, short), (vec![], 1));
+    child.signal(rustix::process::Signal::CONT);
+    eventually("it answers again", || publishers(&bus, LONG) == (vec![id], 0));
+    child.signal(rustix::process::Signal::STOP);
+    eventually("it is stopped", || child.is_stopped());
+    assert_eq!(publishers(&bus, short), (vec![id], 1));
+    child.kill();
+    assert_eq!(publishers(&bus, LONG), (vec![], 0));
+}
+
+#[test]
 fn a_fork_that_keeps_the_sockets_does_not_hide_a_death() {
     let _alone = alone();
     let dir = folder();

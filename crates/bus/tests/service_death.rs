@@ -60,7 +60,7 @@ fn child_entry() {
 }
 
 #[test]
-fn a_killed_server_is_noticed_by_all_who_wait() {
+fn a_killed_server_is_noticed_by_all_waiting_clients() {
     let dir = folder();
     let bus = bus(&dir);
     let mut child = Child::start("server", dir.path(), &[]);

@@ -99,7 +99,7 @@ fn a_spinner_leaves_a_sleeper_its_doorbell() {
 
 /// A sleeper on a wait set is woken for a member's message although another thread spins for that member.
 #[test]
-fn a_spinner_leaves_the_doorbell_to_who_slept_before() {
+fn a_spinner_leaves_the_doorbell_to_earlier_sleepers() {
     let dir = folder();
     let bus = bus(&dir);
     let set = WaitSet::new(&bus).unwrap();

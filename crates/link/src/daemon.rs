@@ -324,17 +324,17 @@ fn locks(config: &Config, bus: &Bus) -> Result<Vec<Lock>, LinkError> {
         "stop it first, or, if this is another radio of the host, give it another `radio.name`",
     )];
     if let Some((radio, shown)) = config.radio_identity() {
-        let mend = "one daemon owns a radio, so that priorities hold: put the peers and topics of both into one \
+        let fix = "one daemon owns a radio, so that priorities hold: put the peers and topics of both into one \
                     configuration";
-        wanted.push((format!("radio-{radio}"), format!("the radio {shown}"), mend));
+        wanted.push((format!("radio-{radio}"), format!("the radio {shown}"), fix));
     }
     let until = clock::monotonic() + ENDING;
-    let take = |(file, what, mend): (String, String, &'static str)| loop {
+    let take = |(file, what, fix): (String, String, &'static str)| loop {
         match Lock::take(folder, "link", &file, &holder) {
             Ok(lock) => return Ok(lock),
             // The previous link may still be ending, as after a restart.
             Err(LockError::Held(_)) if clock::monotonic() < until => std::thread::sleep(LOCK_AGAIN),
-            Err(LockError::Held(holder)) => return Err(LinkError::Taken { what, holder, mend }),
+            Err(LockError::Held(holder)) => return Err(LinkError::Taken { what, holder, fix }),
             Err(LockError::File(path, source)) => return Err(LinkError::Lock { path, source }),
         }
     };

@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn services_of_a_pattern_are_found_by_who_takes_their_requests() {
+    fn services_of_a_pattern_are_found_by_their_servers() {
         let start = Instant::now();
         let mut w = Watch::new(start, BTreeSet::new(), BTreeSet::from(["/*".into()]));
         let live = [

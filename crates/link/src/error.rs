@@ -28,14 +28,14 @@ pub enum LinkError {
     #[error("the radio refuses a topic: {0}")]
     Topic(#[from] proto::TopicError),
     /// Another daemon owns the radio, or the link's name.
-    #[error("{what} is already used by {holder}: {mend}")]
+    #[error("{what} is already used by {holder}: {fix}")]
     Taken {
         /// The radio or name that is in use.
         what: String,
         /// The current owner.
         holder: String,
         /// What to do about it.
-        mend: &'static str,
+        fix: &'static str,
     },
     /// A topic cannot be filtered as configured.
     #[error("{0}")]

@@ -473,7 +473,7 @@ mod tests {
     }
 
     #[test]
-    fn a_peer_hears_of_what_it_may_use_alone() {
+    fn a_peer_learns_only_of_what_it_may_use() {
         let c = config(
             "ros2: true, peers: [{name: robot, address: '127.0.0.1:7401', allow: {subscribe: [/scan], call: [/get]}}]",
         );

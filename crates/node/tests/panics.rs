@@ -98,7 +98,7 @@ fn a_callback_that_is_to_end_on_errors_ends_and_says_so() {
 }
 
 #[test]
-fn a_client_hears_of_its_servers_panic_and_the_next_is_answered() {
+fn a_client_is_notified_of_its_servers_panic_and_the_next_is_answered() {
     let folder = tempfile::tempdir().expect("a folder");
     let node = node(&folder);
     let service = set_bool();

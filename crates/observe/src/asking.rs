@@ -53,9 +53,7 @@ impl Links {
     /// Adds and removes links as a survey of the bus of `node` found them.
     pub fn update(&mut self, node: &Node, survey: &Survey) {
         let names = Asked::links(survey);
-        // A process that did not answer the survey may be a link.
-        let keep = |name: &String| names.contains(name) || !survey.silent.is_empty();
-        self.0.retain(|name, _| keep(name));
+        self.0.retain(|name, _| names.contains(name));
         for name in names {
             if self.0.len() < MAX_LINKS {
                 let made = || Arc::new(Asked::new(node.clone(), &name));

@@ -34,7 +34,7 @@ pub(crate) enum Greeting {
     /// This host's own, reflected; one of a session that is over; or one of a session that has to wait until the known
     /// one is silent.
     Ignored,
-    /// Of the session that is known.
+    /// The datagram belongs to the known session.
     Known,
     /// Of a new session; all state of the one before is void.
     New {

@@ -342,7 +342,7 @@ mod tests {
     use crate::qos::sample;
 
     #[test]
-    fn an_event_is_signalled_to_those_alone_who_wait_for_its_kind() {
+    fn an_event_is_signalled_only_to_those_waiting_for_its_kind() {
         let events = Events::new(End::Subscription, sample());
         events.watch(MessageLost).unwrap();
         let is_set = |kind| events.signal(kind).map(Signal::is_set);

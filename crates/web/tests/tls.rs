@@ -290,7 +290,7 @@ fn mismatched_files_are_named_with_the_fix() {
             .map_err(|e| e.to_string())
     };
     assert_eq!(load("one.crt", "one.key"), Ok(()));
-    for (certificate, key, file, mend) in [
+    for (certificate, key, file, fix) in [
         ("", "one.key", "/nowhere/at/all: ", "may read"),
         ("one.crt", "", "/nowhere/at/all: ", "may read"),
         (
@@ -327,7 +327,7 @@ fn mismatched_files_are_named_with_the_fix() {
     ] {
         let error = load(certificate, key).unwrap_err();
         assert!(
-            error.contains(file) && error.contains(mend),
+            error.contains(file) && error.contains(fix),
             "{certificate}, {key}: {error}"
         );
         assert_eq!(error.lines().count(), 1, "{error}");

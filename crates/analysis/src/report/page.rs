@@ -31,7 +31,7 @@ pub(super) fn html(title: &str, documents: &[Document]) -> String {
     }
     let _ = writeln!(
         out,
-        "<footer>Made by ropewalk {}; every number is of the files named above.</footer>\n</body>\n</html>",
+        "<footer>Made by ropewalk {}; every number comes from the files named above.</footer>\n</body>\n</html>",
         env!("CARGO_PKG_VERSION")
     );
     out

@@ -124,7 +124,7 @@ fn legs(lasts: u64, run: u32) -> Vec<(Leg, Topic)> {
     all
 }
 
-/// A joystick from a node to another on the same host, over DDS alone: what two nodes take beside all others. Where robots
+/// A joystick between two nodes of one host, over DDS alone: the part of the delay that the nodes cause while all others run. Where robots
 /// are measured by their bridges, it would delay that host's laser.
 fn floor(lasts: u64) -> Leg {
     let joy = Sent::lasting("/two/floor", 64, 20_000, lasts);

@@ -244,7 +244,7 @@ pub(super) fn passing(site: &Site<'_>, host: &str, middle: &str) -> Result<Strin
         "link": {"tx": {"batch_size": BATCH}},
         "shared_memory": {"enabled": false},
     });
-    // As the bridge of Zenoh's own for DDS: otherwise every image would be dropped, and scans beside it.
+    // As Zenoh's own bridge to DDS does: otherwise every image would be dropped, and the scans sent at the same time.
     config["qos"] = json!({
         "publication": [{"key_exprs": ["**"], "config": {"congestion_control": "block"}}],
     });

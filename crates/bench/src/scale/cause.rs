@@ -65,7 +65,7 @@ pub(super) fn of(run: &Measured, point: &Point) -> String {
     if let Some((name, n)) = drops.first() {
         ends.push(format!("drops: {name} {n}"));
     }
-    // The following are no permanently busy resources: a link leaves the air to others.
+    // The following resources are not busy all the time, since a link leaves air to others.
     if ends.is_empty() {
         ends.extend(on_the_air(run, point));
     }

@@ -24,7 +24,7 @@ use std::time::Duration;
 ///   ropewalk bench scale --experiment 7 --quick \
 ///       --systems ropewalk,roscpp,rospy --media host
 ///   ropewalk bench scale --experiment 5 --out scale-5
-/// The last one again resumes where it was stopped.
+/// Run the last one again to resume where it stopped.
 #[derive(Args, Clone, Debug)]
 #[command(verbatim_doc_comment)]
 pub struct Options {

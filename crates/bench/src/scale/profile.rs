@@ -17,7 +17,7 @@ const NAMED: usize = 12;
 /// With fewer samples, the result is meaningless.
 const LEAST: u64 = 100;
 /// Hint for when perf is missing.
-const MEND: &str = "perf is needed for --profile: `apt-get install linux-perf`, and root or `sysctl kernel.perf_event_paranoid=1`";
+const HINT: &str = "perf is needed for --profile: `apt-get install linux-perf`, and root or `sysctl kernel.perf_event_paranoid=1`";
 
 /// Processor time for a message and its answer, in all processes of a system.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -78,7 +78,7 @@ impl Sampler {
         command.args(["record", "-q", "-e", "cpu-clock", "-F", HZ, "-g", "-p"]);
         command.arg(pids.join(",")).arg("-o").arg(&file);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
-        let child = command.spawn().map_err(|e| format!("{MEND} ({e})"))?;
+        let child = command.spawn().map_err(|e| format!("{HINT} ({e})"))?;
         Ok(Sampler {
             child,
             file,
@@ -98,7 +98,7 @@ impl Sampler {
             .stdin(Stdio::null())
             .stderr(Stdio::null())
             .output();
-        let script = script.map_err(|e| format!("{MEND} ({e})"))?;
+        let script = script.map_err(|e| format!("{HINT} ({e})"))?;
         let profile = profile(&String::from_utf8_lossy(&script.stdout));
         if profile.samples < LEAST {
             let said = std::fs::read_to_string(&self.messages).unwrap_or_default();
@@ -106,7 +106,7 @@ impl Sampler {
                 .lines()
                 .find(|l| !l.trim().is_empty())
                 .unwrap_or("it printed nothing");
-            return Err(format!("perf took {} samples: {said}; {MEND}", profile.samples).into());
+            return Err(format!("perf took {} samples: {said}; {HINT}", profile.samples).into());
         }
         Ok(profile)
     }

@@ -5,6 +5,7 @@ use crate::config::BusConfig;
 use crate::folder::Folder;
 use crate::publisher::PubCore;
 use crate::subscriber::SubCore;
+use crate::survey::Answers;
 use crate::sys::doorbell::Doorbell;
 use crate::sys::epoll::Epoll;
 use crate::sys::fork::Birth;
@@ -29,6 +30,8 @@ pub(crate) struct Shared {
     /// Doorbells of other processes, by the pipe's identity: several publishers ring one doorbell through one
     /// descriptor.
     doorbells: Mutex<BTreeMap<u64, Weak<Doorbell>>>,
+    /// What endpoints answered to the last survey.
+    pub(crate) answers: Mutex<Answers>,
     pub(super) stop: AtomicBool,
 }
 
@@ -62,6 +65,7 @@ impl Shared {
             budget: Budget::new(),
             commands: Mutex::default(),
             doorbells: Mutex::default(),
+            answers: Mutex::default(),
             stop: AtomicBool::new(false),
         })
     }

@@ -15,7 +15,7 @@ pub struct PublisherStats {
     pub memory_reserved: u64,
     /// Of these, bytes in loaned, queued or held blocks.
     pub memory_used: u64,
-    /// Of the reserved bytes, those in retired segments that subscribers still map.
+    /// Reserved bytes in retired segments that subscribers still map.
     pub memory_pinned: u64,
     /// Number of segments, including retired ones.
     pub segments: usize,

@@ -24,7 +24,7 @@ pub(super) struct Correlation {
     pub(super) number: u64,
     /// The client's deadline: nanoseconds of `CLOCK_MONOTONIC`.
     pub(super) deadline: u64,
-    /// Of a rejection: 0, or the number of the forwarder's reason.
+    /// In a rejection, the number of the forwarder's reason, or 0.
     pub(super) code: u16,
 }
 

@@ -144,7 +144,7 @@ fn options_that_leave_nothing_to_measure_are_refused() {
 #[test]
 fn a_carrier_that_nothing_measures_is_refused() {
     let host = Host::new();
-    for (words, mend) in [
+    for (words, fix) in [
         (
             &["--carriers", "tls"][..],
             "pound does not measure it: give --experiment bandwidth",
@@ -156,9 +156,6 @@ fn a_carrier_that_nothing_measures_is_refused() {
         ),
     ] {
         let done = host.run(&[&["bench", "link", "--quick"], words].concat());
-        assert!(
-            done.code == 2 && done.stderr.contains(mend),
-            "{words:?}: {done:?}"
-        );
+        assert!(done.code == 2 && done.stderr.contains(fix), "{words:?}: {done:?}");
     }
 }

@@ -161,7 +161,7 @@ fn a_robot_is_read_moved_and_stopped_over_the_bus() {
     eventually("it drives", || (x(&desk.ask("get pose")) > 0.1).then_some(()));
     let json = desk.ask("set twist {\"linear\": {\"x\": 0.0}}");
     assert_eq!(json["outcome"], "executed", "{json}");
-    eventually("it stands", || {
+    eventually("it stops", || {
         (desk.ask("get twist")["value"]["linear"]["x"] == 0.0).then_some(())
     });
     let rejected = desk.ask("set twist 0 0.3 0  0 0 0");
@@ -217,7 +217,7 @@ fn a_robot_is_read_moved_and_stopped_over_the_bus() {
     assert_eq!(lost["controller"], "control");
     drop(desk);
     let mut desk = control(&host, "rover", &[]);
-    eventually("it stands", || {
+    eventually("it stops", || {
         (desk.ask("get twist")["value"]["linear"]["x"] == 0.0).then_some(())
     });
     assert_eq!(desk.end(), Some(0));

@@ -81,7 +81,7 @@ fn transforms(frames: &[&str]) -> String {
 }
 
 #[test]
-fn transforms_are_reduced_and_static_ones_kept_for_who_comes_later() {
+fn transforms_are_reduced_and_static_ones_kept_for_late_joiners() {
     let (robot, base, mut links) = links(
         "  - {name: /tf, direction: out, depth: 10, tf: {frames: [odom, 'arm_*'], rates: {odom: 10Hz}}}\n  \
          - {name: /tf_static, direction: out, tf: {frames: ['base*']}}\n",

@@ -184,7 +184,7 @@ pub(crate) fn pause(child: &Child) {
     let pid = Pid::from_child(child);
     kill_process(pid, Signal::STOP).expect("signals");
     let options = WaitIdOptions::STOPPED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
-    eventually("it stands", || waitid(WaitId::Pid(pid), options).expect("waits"));
+    eventually("it stops", || waitid(WaitId::Pid(pid), options).expect("waits"));
 }
 
 /// Retries until the attempt returns a value, under the watchdog.

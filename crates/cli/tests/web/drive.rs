@@ -1,4 +1,5 @@
-//! Driving a simulated rover from the page, over a link: what is held moves it, and whatever happens to the page, it stands.
+//! Driving a simulated rover from the page, over a link: held keys move the rover, and it stops
+//! whatever happens to the page.
 
 use super::browser::{Browser, Page};
 use super::map::is_left_alone;
@@ -148,7 +149,10 @@ fn drive(page: &mut Page, rover: &Rover, held: (&str, &str)) {
         let state = page.evaluate("document.body.dataset.drive");
         let why = page.evaluate("document.getElementById('drive-why').textContent");
         let reported = why != "" || state == "idle" || state == "locked";
-        assert!(reported, "{state}: it stands, and the page does not say why");
+        assert!(
+            reported,
+            "{state}: the rover stopped, and the page does not say why"
+        );
         key(page, "keyUp", held);
         None
     });
@@ -282,7 +286,7 @@ fn robots_are_seen_side_by_side_and_anybody_stops_all() {
     page.wait("document.getElementById('drive-why').textContent.includes('pressed STOP')");
     // It has to be pressed again.
     std::thread::sleep(Duration::from_millis(300));
-    assert!(!rover.moves().0, "it stands while the key is held");
+    assert!(!rover.moves().0, "it does not move while the key is held");
     key(&mut page, "keyUp", FORWARD);
     drop(onlooker);
     other.close_pages();
@@ -309,7 +313,7 @@ fn an_old_picture_locks() {
     let mut page = operator(&mut browser, &web, "2000");
     drive(&mut page, &rover, FORWARD);
     drop(camera);
-    rover.wait(false, "it stands once the picture is old");
+    rover.wait(false, "it stops once the picture is old");
     page.wait("document.body.dataset.drive === 'locked'");
 }
 
@@ -389,7 +393,7 @@ fn a_hundred_operators_are_lost() {
         times.sort_by(f64::total_cmp);
         let (p50, p99) = (times[times.len() / 2], times[times.len() * 99 / 100]);
         println!(
-            "{}: {} of {tries} stand; until it stands p50 {p50:.0} ms, p99 {p99:.0} ms, longest {:.0} ms",
+            "{}: {} of {tries} stopped; until the stop p50 {p50:.0} ms, p99 {p99:.0} ms, longest {:.0} ms",
             loss.name,
             times.len(),
             times[times.len() - 1]

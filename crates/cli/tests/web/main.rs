@@ -1,5 +1,5 @@
-//! The page of `ropewalk web` in a real Chromium: it shows what `top --json` tells and what was published, and lets nobody
-//! in who may not.
+//! The page of `ropewalk web` in a real Chromium: it shows the data of `top --json` and the published messages, and refuses
+//! clients without permission.
 // Tests print only their own text.
 #![allow(clippy::disallowed_macros, clippy::disallowed_methods)]
 

@@ -170,7 +170,7 @@ fn may_administer() -> bool {
 /// Checks whether `/dev/net/tun` can be opened; the error says how to fix it.
 pub(crate) fn check_tun() -> Result<(), LabError> {
     let opened = std::fs::OpenOptions::new().read(true).write(true).open(sys::TUN);
-    let mend = match opened.map_err(|e| (e.kind(), e)) {
+    let fix = match opened.map_err(|e| (e.kind(), e)) {
         Ok(_) => return Ok(()),
         Err((std::io::ErrorKind::PermissionDenied, _)) => {
             "permission denied: run as root, or `sudo chmod 666 /dev/net/tun` (Debian's udev does that)"
@@ -181,5 +181,5 @@ pub(crate) fn check_tun() -> Result<(), LabError> {
         }
         Err((_, e)) => format!("{e}: `sudo modprobe tun`"),
     };
-    Err(LabError::Start(format!("cannot open {}: {mend}", sys::TUN)))
+    Err(LabError::Start(format!("cannot open {}: {fix}", sys::TUN)))
 }

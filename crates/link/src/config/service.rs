@@ -294,7 +294,7 @@ mod tests {
 
     #[test]
     fn every_refusal_is_one_line_that_names_the_service_and_the_fix() {
-        for (peers, service, mend) in [
+        for (peers, service, fix) in [
             (ONE, "{name: grasp, role: call}", "full name"),
             (ONE, "{name: '/a?request', role: call}", "full name"),
             (ONE, "{name: '/a*', role: call}", "full name"),
@@ -321,7 +321,7 @@ mod tests {
             (SHUT, "{name: /a, role: call, from: r-1}", "`publish`"),
         ] {
             let error = parse(peers, service).expect_err(service);
-            assert!(error.contains(mend), "{service}: {error}");
+            assert!(error.contains(fix), "{service}: {error}");
             assert_eq!(error.lines().count(), 1, "{error}");
         }
         let long = format!("{{name: /{}, role: serve}}", "a".repeat(MAX_NAME));

@@ -140,7 +140,7 @@ fn a_wire_costs_its_packets_bytes() {
 
 #[test]
 fn every_refusal_is_one_line_that_names_the_place_and_the_fix() {
-    for (from, to, place, mend) in [
+    for (from, to, place, fix) in [
         ("6Mbit/s", "0Mbit/s", "configuration:3:", "6Mbit/s"),
         ("6Mbit/s", "6Mbit/s, min_share: 5", "configuration:3:", "20%"),
         ("6Mbit/s", "6Mbit/s, min_share: 95%", "configuration", "min_share"),
@@ -299,7 +299,7 @@ topics:
         let error = refusal(from, to);
         assert!(error.starts_with(place), "{to}: {error}");
         assert!(is_placed(&error), "{to}: {error}");
-        assert!(error.contains(mend), "{to}: {error}");
+        assert!(error.contains(fix), "{to}: {error}");
         assert_eq!(error.lines().count(), 1, "{error}");
     }
 }
@@ -320,7 +320,7 @@ fn contradictions_are_reported_where_they_stand() {
     let text = |radio: &str, rest: &str| format!("host: robot\nradio: {{{radio}}}\n{rest}");
     let udp = "bind: '127.0.0.1:7400', rate: 6Mbit/s";
     let one = "peers:\n  - {name: base, address: '127.0.0.1:7401'}\n";
-    for (radio, rest, place, problem, mend) in [
+    for (radio, rest, place, problem, fix) in [
         (
             udp,
             format!("{one}topics:\n  - {{name: /a, direction: out}}\n  - name: /a\n    direction: in\n"),
@@ -437,14 +437,14 @@ fn contradictions_are_reported_where_they_stand() {
     ] {
         let error = Config::parse(&text(radio, &rest)).expect_err(&rest).to_string();
         assert!(error.starts_with(place) && is_placed(&error), "{rest}: {error}");
-        assert!(error.contains(problem) && error.contains(mend), "{rest}: {error}");
+        assert!(error.contains(problem) && error.contains(fix), "{rest}: {error}");
         assert_eq!(error.lines().count(), 1, "{error}");
     }
 }
 
 #[test]
 fn invalid_values_are_reported_without_library_jargon() {
-    for (from, to, place, mend) in [
+    for (from, to, place, fix) in [
         (
             "depth: 2",
             "depth: -1",
@@ -473,10 +473,10 @@ fn invalid_values_are_reported_without_library_jargon() {
         ),
     ] {
         let error = refusal(from, to);
-        assert!(error.starts_with(place) && error.contains(mend), "{to}: {error}");
+        assert!(error.starts_with(place) && error.contains(fix), "{to}: {error}");
         assert!(is_placed(&error) && !error.contains("Options"), "{error}");
     }
-    for (text, place, mend) in [
+    for (text, place, fix) in [
         ("", "configuration", "`ropewalk link --help`"),
         ("- 3\n", "configuration:1:1", "such as `host: robot`"),
         ("host robot\n", "configuration:1:1", "such as `host: robot`"),
@@ -506,10 +506,7 @@ fn invalid_values_are_reported_without_library_jargon() {
         ),
     ] {
         let error = Config::parse(text).expect_err(text).to_string();
-        assert!(
-            error.starts_with(place) && error.contains(mend),
-            "{text}: {error}"
-        );
+        assert!(error.starts_with(place) && error.contains(fix), "{text}: {error}");
         assert_eq!(error.lines().count(), 1, "{error}");
     }
 }
@@ -526,7 +523,7 @@ peers: [{name: base}]
     // With the framing 20.25 symbols of 1.024 ms and 32 blocks of 5 symbols, whatever the line's speed: 185 ms.
     let air = |bytes| c.airtime(8).airtime(bytes, 1).as_secs_f64() * 1e3;
     assert!((150.0..200.0).contains(&air(100)), "{}", air(100));
-    for (from, to, mend) in [
+    for (from, to, fix) in [
         ("duty: 1%", "duty: 0%", "above 0%"),
         ("duty: 1%", "duty: 200%", "0 to 100 %"),
         ("spreading: 7", "spreading: 13", "7 to 12"),
@@ -543,10 +540,7 @@ peers: [{name: base}]
         ),
     ] {
         let error = Config::parse(&text.replace(from, to)).expect_err(to).to_string();
-        assert!(
-            error.contains(mend) && error.lines().count() == 1,
-            "{to}: {error}"
-        );
+        assert!(error.contains(fix) && error.lines().count() == 1, "{to}: {error}");
     }
 }
 
@@ -571,7 +565,7 @@ peers: [{name: base}]
     // 100 bytes and the framing, at 11,520 bytes per second.
     let airtime = c.airtime(8).airtime(100, 1);
     assert_eq!(airtime.as_micros(), 9375, "{airtime:?}");
-    for (from, to, mend) in [
+    for (from, to, fix) in [
         (
             "{name: base}",
             "{name: base, address: '127.0.0.1:1'}",
@@ -584,7 +578,7 @@ peers: [{name: base}]
         let error = Config::parse(&serial.replace(from, to))
             .expect_err(to)
             .to_string();
-        assert!(error.contains(mend), "{error}");
+        assert!(error.contains(fix), "{error}");
     }
 }
 

@@ -157,7 +157,7 @@ mod tests {
     #[test]
     fn invalid_changes_are_named_with_the_fix() {
         let refusal = |text: &[&str]| Change::parse(text).expect_err("is bad").to_string();
-        for (text, named, mend) in [
+        for (text, named, fix) in [
             ("priority=128", "priority=128", "0 to 127"),
             ("priority=", "priority=", "0 to 127"),
             ("priority", "'priority'", "priority=0…127"),
@@ -171,7 +171,7 @@ mod tests {
             ("", "''", "depth=N"),
         ] {
             let error = refusal(&[text]);
-            assert!(error.contains(named) && error.contains(mend), "{text}: {error}");
+            assert!(error.contains(named) && error.contains(fix), "{text}: {error}");
             assert_eq!(error.lines().count(), 1, "{error}");
         }
         assert!(refusal(&[]).contains("nothing to change"));

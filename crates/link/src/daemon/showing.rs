@@ -70,7 +70,7 @@ impl<C: Carrier> Daemon<C> {
             },
             packing: topic.and_then(OutboundTopic::pack_stats),
             tf: topic.and_then(OutboundTopic::tf_stats),
-            // Topics of services have no topic on the bus.
+            // A service's requests and replies are not topics on the bus.
             here: here.filter(|name| Line::parse(name).is_some_and(Line::is_topic)),
             stats,
         }

@@ -606,7 +606,7 @@ services: [{{name: /grasp, role: {role}}}, {{name: /look, role: {role}}}]
 }
 
 #[test]
-fn calls_go_over_a_relay_and_only_to_whom_they_are_for() {
+fn calls_go_over_a_relay_and_only_to_their_receiver() {
     let [x, y, z] = ports();
     let end = |name: &str, own: u16, other: &str, services: &str| {
         Host::start(&format!(

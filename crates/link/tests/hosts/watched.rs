@@ -154,7 +154,7 @@ fn the_links_own_subscriber_does_not_watch() {
 }
 
 #[test]
-fn two_links_in_a_row_pass_on_who_watches() {
+fn two_links_in_a_row_pass_on_their_watchers() {
     let [x, y] = ports();
     let [b, z] = ports();
     let out = "  - {name: /image, direction: out, when: watched}\n";

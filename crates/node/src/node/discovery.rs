@@ -50,7 +50,7 @@ impl Node {
     }
 
     /// Returns all topics of the bus with their publishers and subscribers. Blocks for at most half a second;
-    /// silent endpoints ([`Node::survey`]) are left out.
+    /// silent endpoints ([`Node::survey`]) are left out, unless they answered before.
     ///
     /// # Errors
     /// [`NodeError::Open`] if the runtime folder cannot be read.

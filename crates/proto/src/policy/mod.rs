@@ -87,7 +87,7 @@ pub(crate) trait Policy: Debug + Send + Sync {
         false
     }
 
-    /// How long the next datagram waits after one to a peer that takes `air`, where others get `pause` besides.
+    /// How long to wait after a datagram to a peer that takes `air`, if other hosts also get `pause`.
     fn slot(&self, peer: &Peer, air: Duration, pause: Duration) -> Duration {
         match self.is_clocked(peer) {
             true => Duration::ZERO,
@@ -195,7 +195,7 @@ pub(crate) trait Policy: Debug + Send + Sync {
         peer.flight.should_ask(now, self.is_clocked(peer), defers, window)
     }
 
-    /// Air that a receipt of a peer takes besides the datagram that asks for it.
+    /// Air that a receipt of a peer takes in addition to the datagram that asks for it.
     fn receipt_air(&self, _peer: &Peer) -> Duration {
         Duration::ZERO
     }

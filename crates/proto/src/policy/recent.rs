@@ -38,7 +38,7 @@ impl<T: Ord + Copy> Recent<T> {
         self.values[0] = Some(self.values[0].map_or(value, |v| (self.choose)(v, value)));
     }
 
-    /// Of the span in which the last value was added, and of the one before.
+    /// The value of the span in which the last one was added, and of the span before.
     pub(crate) fn get(&self) -> Option<T> {
         self.values.iter().flatten().copied().reduce(self.choose)
     }

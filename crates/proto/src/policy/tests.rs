@@ -29,7 +29,7 @@ fn cable(rate: u64) -> AirtimeModel {
 #[test]
 fn each_medium_has_its_policy() {
     use RateSource::{Guessed, Set, Unlimited};
-    // Unless receipts clock the sending, two rows of asks may be in flight besides.
+    // Unless receipts clock the sending, two rows of asks may be in flight in addition.
     let wide = IN_FLIGHT + 2 * tuning().sparse;
     for (what, config, source, shared, clocked, window) in [
         ("a radio", config(wifi(), false, false), Set, true, false, wide),

@@ -77,8 +77,8 @@ tuning! {
     gain: f64 = 1.01,
     /// Gain over several hops of the medium's own: a relay contends with the sender.
     hops_gain: f64 = 1.05,
-    /// Part of the airtime by which the pacer is slower besides for each Ropewalk relay on the way, which sends its own
-    /// messages, too.
+    /// Additional share of the airtime by which the pacer slows down for each Ropewalk relay on the path, which sends its
+    /// own messages, too.
     relay_gain: f64 = 0.03,
     /// Bytes; a datagram with only control frames, where a host may transmit for a share of the time (decision 355).
     duty_control: usize = 48,

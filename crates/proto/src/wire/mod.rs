@@ -522,7 +522,7 @@ mod tests {
         }
         assert_eq!(
             lines, golden,
-            "the wire format changed: raise VERSION, or mend it"
+            "the wire format changed: raise VERSION, or undo the change"
         );
     }
 }

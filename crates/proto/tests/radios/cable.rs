@@ -186,7 +186,7 @@ pub(crate) fn most_on_the_way(delay: Duration, holds: u32, joystick: bool) -> us
 }
 
 #[test]
-fn more_is_on_the_way_to_who_holds_it_while_nothing_urgent_goes() {
+fn more_is_in_flight_to_the_holder_while_nothing_urgent_goes() {
     let most = |delay_us, holds, joystick| most_on_the_way(Duration::from_micros(delay_us), holds, joystick);
     let wide = most(1000, 300, false);
     assert!((290..310).contains(&wide), "{wide}");

@@ -273,7 +273,7 @@ fn a_full_reliable_topic_drops_its_oldest_and_blocks_no_other() {
 }
 
 #[test]
-fn latched_messages_reach_who_comes_later_or_was_away() {
+fn latched_messages_reach_late_and_returning_peers() {
     for reliability in [Reliability::BestEffort, Reliability::Reliable] {
         let setup = Setup::hops(1);
         let mut w = setup.build();

@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn a_free_right_goes_to_who_moves_first_unless_it_has_to_be_asked_for() {
+    fn a_free_right_goes_to_the_first_mover_unless_it_has_to_be_asked_for() {
         let mut rights = two();
         assert_eq!(
             rights.moves(A, 0, false),

@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn a_response_goes_to_who_asked_whatever_the_request_says() {
+    fn a_response_goes_to_the_asking_client_whatever_the_request_says() {
         let asks = Guid::new(GuidPrefix([1; 12]), EntityId([0, 0, 1, 3]));
         let other = Guid::new(GuidPrefix([2; 12]), EntityId([0, 0, 1, 4]));
         let sample = |related, payload: &[u8]| Sample {

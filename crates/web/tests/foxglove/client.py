@@ -14,6 +14,7 @@ import socket
 import struct
 import sys
 import time
+from collections import deque
 from urllib.parse import urlsplit
 
 WATCHDOG = 60.0
@@ -75,9 +76,12 @@ class Client:
         # It answers pings as if it received this many bytes a second.
         self.rate = float("inf")
         self.unanswered, self.owes = 0, False
+        # The last frames, for errors.
+        self.history: deque[str] = deque(maxlen=12)
 
     def receive(self) -> None:
         opcode, payload = self.web.receive()
+        self.history.append(f"{opcode}: {len(payload)} bytes" if opcode != 1 else payload[:80].decode(errors="replace"))
         self.unanswered += len(payload)
         self.owes = opcode != 9 and (self.owes or len(payload) >= 1 << 15)
         if opcode == 9:
@@ -176,7 +180,11 @@ def main() -> None:
         return
     client = Client(web)
     for step in sys.argv[3:]:
-        print(json.dumps(client.step(*json.loads(step))), flush=True)
+        try:
+            result = client.step(*json.loads(step))
+        except TimeoutError:
+            raise SystemExit(f"{step[:80]} takes too long; topics: {sorted(client.channels)}; {client.history}") from None
+        print(json.dumps(result), flush=True)
 
 
 main()

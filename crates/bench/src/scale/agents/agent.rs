@@ -44,12 +44,12 @@ impl Agent {
         reports: &Arc<Reports>,
     ) -> Result<Agent, Error> {
         let failed = |program: &str, e: std::io::Error| {
-            let mend = if e.kind() == ErrorKind::NotFound {
+            let fix = if e.kind() == ErrorKind::NotFound {
                 ": install it, or set another command to reach the machines with --reach"
             } else {
                 ""
             };
-            Error::Nothing(format!("cannot start {program}: {e}{mend}"))
+            Error::Nothing(format!("cannot start {program}: {e}{fix}"))
         };
         let mut command = machine
             .command(options, peers)

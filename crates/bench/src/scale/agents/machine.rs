@@ -62,7 +62,7 @@ impl Machine {
     pub(super) fn explain(&self, by_ssh: bool, status: Option<ExitStatus>, how: &str, said: &str) -> String {
         let host = &self.host;
         let version = env!("CARGO_PKG_VERSION");
-        let mend = match status.and_then(|s| s.code()) {
+        let fix = match status.and_then(|s| s.code()) {
             Some(255) if by_ssh => {
                 format!("check that `ssh {host} true` works without a password (ssh-copy-id {host})")
             }
@@ -73,7 +73,7 @@ impl Machine {
             Some(2) => format!("is its ropewalk older? Install version {version} there"),
             _ => format!("check that ropewalk {version} is installed, and that --reach is right"),
         };
-        format!("no agent on {host}: the command {how}{said}; {mend}")
+        format!("no agent on {host}: the command {how}{said}; {fix}")
     }
 }
 

@@ -46,11 +46,11 @@ pub(super) fn from_json(message: &str, json: &str) -> Result<Vec<u8>, String> {
     let mut text = serde_json::Deserializer::from_str(json);
     let read = DynamicMessage::deserialize_with_options(descriptor, &mut text, &DeserializeOptions::new());
     let read = read.and_then(|body| text.end().map(|()| body));
-    let mend = |e| {
+    let fix = |e| {
         let name = message.rsplit('.').next().unwrap_or(message);
         format!("{e}; the fields of {name} are {}", fields.join(", "))
     };
-    Ok(prost::Message::encode_to_vec(&read.map_err(mend)?))
+    Ok(prost::Message::encode_to_vec(&read.map_err(fix)?))
 }
 
 /// Fields of a message, one per line, with type and comment.

@@ -209,7 +209,7 @@ mod tests {
     #[test]
     fn a_group_folder_without_its_two_bits_is_reported_with_the_fix() {
         let config = BusConfig::new("/run/robot").with_group(7);
-        for (mode, mended) in [
+        for (mode, fixed) in [
             (0o40770, false),
             (0o42770, false),
             (0o41770, false),
@@ -219,7 +219,7 @@ mod tests {
             let text = folder(&config, mode, 0, 7).text(false, usize::MAX);
             assert_eq!(
                 text.contains("fix: chmod 3770 /run/robot"),
-                !mended,
+                !fixed,
                 "{mode:o}: {text}"
             );
         }

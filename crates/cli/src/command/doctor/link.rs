@@ -27,10 +27,10 @@ fn findings(link: &str, state: &Value) -> Vec<Finding> {
     let unheard = peers().filter_map(|p| p["unheard"]["text"].as_str());
     let mut found: Vec<Finding> = unheard
         .map(|text| {
-            let (what, mend) = text
+            let (what, fix) = text
                 .split_once(": ")
                 .unwrap_or((text, "see `ropewalk link status`"));
-            Finding::warning("link", format!("{link}: {what}"), mend)
+            Finding::warning("link", format!("{link}: {what}"), fix)
         })
         .collect();
     if found.is_empty() {

@@ -51,10 +51,10 @@ fn group(membership: &str, root: &Path) -> Finding {
         return Finding::ok("control group", "no memory limit (cgroup)");
     };
     let found = format!("{} of {} MiB left in {}", left / MIB, limit / MIB, path.display());
-    let mend = "publishers refuse a loan 16 MiB before this limit, but cannot foresee what other programs of the group \
+    let fix = "publishers refuse a loan 16 MiB before this limit, but cannot foresee what other programs of the group \
                 take at the same moment, and the kernel then kills: keep the sum of all memory_limit below it";
     if left < LITTLE {
-        Finding::warning("control group", found, mend)
+        Finding::warning("control group", found, fix)
     } else {
         Finding::ok(
             "control group",

@@ -25,7 +25,7 @@ use std::time::Duration;
 ///   ropewalk topic echo /scan -n 100 --full >scans.yaml
 ///   ropewalk topic pub /scan sensor_msgs/LaserScan --file scans.yaml --rate 10
 ///
-/// A type written package/msg/Type is of ROS 2, package/Type of ROS 1;
+/// package/msg/Type names a ROS 2 type, package/Type a ROS 1 type;
 /// subscribers of either receive both.
 ///
 /// If nobody received a message, the exit code is 3.

@@ -128,7 +128,7 @@ fn connections_without_admission_yield_to_admitted_ones() {
 }
 
 #[test]
-fn many_who_stay_silent_are_bounded_and_sent_away() {
+fn many_silent_clients_are_bounded_and_disconnected() {
     let mut pair = Pair::new();
     assert!(pair.connected());
     let (mut sockets, mut most) = (Vec::new(), 0);

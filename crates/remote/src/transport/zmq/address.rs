@@ -91,7 +91,7 @@ impl Address {
 
     /// Builds an error of binding or connecting, with how to fix it.
     pub(super) fn failed(&self, what: &str, error: impl fmt::Display, in_use: bool) -> TransportError {
-        let mend = match (in_use, self) {
+        let fix = match (in_use, self) {
             (true, Address::Tcp { port, .. }) => match owner(*port) {
                 Some(owner) => format!(": {owner} uses it; stop that program or choose another port"),
                 None => {
@@ -104,7 +104,7 @@ impl Address {
             }
             (false, _) => String::new(),
         };
-        TransportError::Setup(format!("cannot {what} {self}: {error}{mend}"))
+        TransportError::Setup(format!("cannot {what} {self}: {error}{fix}"))
     }
 }
 
