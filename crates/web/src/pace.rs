@@ -11,6 +11,8 @@ const TARGET: Duration = Duration::from_millis(25);
 const FIRST: usize = 256 << 10;
 /// Bytes that it may have at any rate.
 const LEAST: usize = 16 << 10;
+/// How long a ping of its own counts: if the client was busy when it answered, the next one shows a shorter round trip.
+const ALONE: Duration = Duration::from_secs(2);
 /// Shorter times than this cannot be measured.
 const RESOLUTION: Duration = Duration::from_micros(500);
 /// If a client does not answer for this long, long messages no longer wait for it until it answers again.
@@ -27,6 +29,8 @@ pub(crate) struct Pace {
     under_way: Option<(Number, Instant, usize)>,
     /// Shortest time until an answer.
     round_trip: Option<Duration>,
+    /// When the last ping was sent that no message preceded.
+    alone: Option<Instant>,
     /// Bytes a second.
     rate: Option<f64>,
     silent: bool,
@@ -47,10 +51,13 @@ impl Pace {
         bytes >= if self.room() < LONG { LEAST / 2 } else { LONG }
     }
 
-    /// Returns the number of the ping that goes before the first long message: how long an answer takes by itself.
-    pub(crate) fn first(&mut self, now: Instant) -> Option<Number> {
-        let known = self.round_trip.is_some() || self.silent || self.under_way.is_some();
-        (!known).then(|| self.sent(now, 0))
+    /// Returns the number of the ping that goes before a long message, now and then: how long an answer takes by itself.
+    pub(crate) fn alone(&mut self, now: Instant) -> Option<Number> {
+        let known = self.alone.is_some_and(|at| now < at + ALONE) || self.silent || self.under_way.is_some();
+        (!known).then(|| {
+            self.alone = Some(now);
+            self.sent(now, 0)
+        })
     }
 
     /// The client answered a ping. Answers to pings before the last one are ignored.
@@ -63,10 +70,9 @@ impl Pace {
         if bytes > 0 {
             let own = took.saturating_sub(self.round_trip.unwrap_or_default());
             let rate = bytes as f64 / own.max(RESOLUTION).as_secs_f64();
-            // Down at once, since something urgent waits; but the time of a short message says little.
+            // Down at once, since something urgent waits.
             self.rate = match self.rate {
                 Some(before) if rate > before => Some((before + rate) / 2.0),
-                before if bytes < LONG => before,
                 _ => Some(rate),
             };
         }
@@ -102,11 +108,11 @@ mod tests {
     #[test]
     fn the_rate_of_a_slow_client_is_found_and_rises_again() {
         let (mut pace, mut now) = (Pace::default(), Instant::now());
-        let first = pace.first(now).unwrap();
-        assert!(pace.waits(now).is_some() && pace.first(now).is_none());
+        let first = pace.alone(now).unwrap();
+        assert!(pace.waits(now).is_some() && pace.alone(now).is_none());
         pace.answered(now + ms(10), &first);
         assert_eq!(
-            (pace.waits(now), pace.first(now), pace.room()),
+            (pace.waits(now), pace.alone(now), pace.room()),
             (None, None, FIRST)
         );
         // 2.5 MB a second beyond the round trip.
@@ -130,7 +136,7 @@ mod tests {
     #[test]
     fn a_client_that_was_slow_for_a_moment_gets_whole_images_again() {
         let (mut pace, mut now) = (Pace::default(), Instant::now());
-        let first = pace.first(now).unwrap();
+        let first = pace.alone(now).unwrap();
         pace.answered(now + ms(1), &first);
         assert!(!pace.measures(LONG - 1) && pace.measures(LONG));
         let slow = pace.sent(now, 250_000);
@@ -145,6 +151,26 @@ mod tests {
             pace.answered(now, &ping);
         }
         assert!(pace.room() > 200_000, "{pace:?}");
+    }
+
+    #[test]
+    fn a_client_that_was_busy_at_first_is_not_taken_for_a_faster_one() {
+        let (mut pace, mut now) = (Pace::default(), Instant::now());
+        let first = pace.alone(now).unwrap();
+        now += ms(60);
+        pace.answered(now, &first);
+        // 200 kB a second.
+        for _ in 0..40 {
+            if let Some(alone) = pace.alone(now) {
+                now += ms(1);
+                pace.answered(now, &alone);
+            }
+            let bytes = pace.room().min(200_000);
+            let ping = pace.sent(now, bytes);
+            now += ms(1 + bytes as u64 / 200);
+            pace.answered(now, &ping);
+        }
+        assert_eq!(pace.room(), LEAST, "{pace:?}");
     }
 
     #[test]

@@ -306,7 +306,7 @@ impl State {
             return Next::Nothing;
         };
         let is_long = topic.waiting.front().is_some_and(|first| first.size >= LONG);
-        if is_long && let Some(number) = self.pace.first(now) {
+        if is_long && let Some(number) = self.pace.alone(now) {
             return Next::Ping(number);
         }
         let Some(Waiting { size, body, .. }) = topic.waiting.pop_front() else {
