@@ -255,6 +255,11 @@ fn hundreds_of_lives_and_deaths() {
     );
 }
 
+fn stop(child: &Child) {
+    child.signal(rustix::process::Signal::STOP);
+    eventually("it is stopped", || child.is_stopped());
+}
+
 #[test]
 fn a_stopped_process_is_not_dead() {
     let _alone = alone();
@@ -265,8 +270,7 @@ fn a_stopped_process_is_not_dead() {
         .unwrap();
     let child = Child::start("publisher", dir.path(), &[]);
     let id = subscriber.take_timeout(LONG).unwrap().unwrap().publisher();
-    child.signal(rustix::process::Signal::STOP);
-    eventually("it is stopped", || child.is_stopped());
+    stop(&child);
     while subscriber.take().unwrap().is_some() {}
     assert!(!subscriber.wait(Duration::from_millis(100)).unwrap());
     assert_eq!(subscriber.publisher_count(), 1);
@@ -290,9 +294,10 @@ fn a_process_that_is_stopped_for_a_while_keeps_its_topic() {
         let all: Vec<u64> = topics.flat_map(|t| &t.publishers).map(|p| p.id).collect();
         (all, survey.silent.len())
     };
+    // Only the child has to answer from now on.
+    drop(subscriber);
     assert_eq!(publishers(&bus, LONG), (vec![id], 0));
-    child.signal(rustix::process::Signal::STOP);
-    eventually("it is stopped", || child.is_stopped());
+    stop(&child);
     // More than the connections that may wait for it.
     let short = Duration::from_millis(2);
     for _ in 0..200 {
@@ -303,8 +308,7 @@ fn a_process_that_is_stopped_for_a_while_keeps_its_topic() {
     assert_eq!(publishers(&other, short), (vec![], 1));
     child.signal(rustix::process::Signal::CONT);
     eventually("it answers again", || publishers(&bus, LONG) == (vec![id], 0));
-    child.signal(rustix::process::Signal::STOP);
-    eventually("it is stopped", || child.is_stopped());
+    stop(&child);
     assert_eq!(publishers(&bus, short), (vec![id], 1));
     child.kill();
     assert_eq!(publishers(&bus, LONG), (vec![], 0));

@@ -79,20 +79,46 @@ impl Process {
     fn signal(&self, signal: rustix::process::Signal) {
         let _ = rustix::process::kill_process(rustix::process::Pid::from_child(&self.0), signal);
     }
+
+    /// It and what it started, such as rosmaster and rosout.
+    fn tree(&self) -> Vec<u32> {
+        let (mut left, mut all) = (vec![self.0.id()], Vec::new());
+        while let Some(pid) = left.pop() {
+            let children = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children"));
+            let children = children.unwrap_or_default();
+            left.extend(children.split_whitespace().filter_map(|c| c.parse::<u32>().ok()));
+            all.push(pid);
+        }
+        all
+    }
+}
+
+/// Kills what is left of these: rosmaster outlives a roscore that was killed because it took long to end.
+fn kill(all: &[u32]) {
+    let is_ours = |pid: &&u32| {
+        let line = std::fs::read_to_string(format!("/proc/{pid}/cmdline"));
+        line.is_ok_and(|line| line.contains("ros"))
+    };
+    let pids = all.iter().filter(is_ours).filter_map(|p| i32::try_from(*p).ok());
+    for pid in pids.filter_map(rustix::process::Pid::from_raw) {
+        let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
+    }
 }
 
 impl Drop for Process {
     fn drop(&mut self) {
+        let all = self.tree();
         self.signal(rustix::process::Signal::INT);
         let deadline = Instant::now() + Duration::from_secs(20);
         while Instant::now() < deadline {
             if let Ok(Some(_)) = self.0.try_wait() {
-                return;
+                break;
             }
             std::thread::sleep(Duration::from_millis(20));
         }
         let _ = self.0.kill();
         let _ = self.0.wait();
+        kill(&all);
     }
 }
 
@@ -120,35 +146,15 @@ impl Roscore {
 
     /// Ends it without notifying its nodes.
     pub(crate) fn end(&mut self) {
-        let all = self.processes();
         self.process = None;
-        self.nobody_answers(&all);
+        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, self.port));
+        until("nobody answers", || TcpStream::connect(address).is_err());
     }
 
     /// Kills all of it, like a power cut.
     pub(crate) fn kill(&mut self) {
-        let all = self.processes();
-        self.nobody_answers(&all);
-        self.process = None;
-    }
-
-    /// roscore, and rosmaster and rosout, which it starts.
-    fn processes(&self) -> Vec<u32> {
-        let mut left: Vec<u32> = self.process.iter().map(|p| p.0.id()).collect();
-        let mut all = Vec::new();
-        while let Some(pid) = left.pop() {
-            let children = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children"));
-            let children = children.unwrap_or_default();
-            left.extend(children.split_whitespace().filter_map(|c| c.parse::<u32>().ok()));
-            all.push(pid);
-        }
-        all
-    }
-
-    fn nobody_answers(&self, all: &[u32]) {
-        kill(all);
-        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, self.port));
-        until("nobody answers", || TcpStream::connect(address).is_err());
+        kill(&self.process.as_ref().expect("it runs").tree());
+        self.end();
     }
 
     /// Starts it at the same address.
@@ -217,26 +223,6 @@ impl Roscore {
             words.iter().all(|w| last.contains(w))
         });
         last
-    }
-}
-
-impl Drop for Roscore {
-    fn drop(&mut self) {
-        let all = self.processes();
-        self.process = None;
-        kill(&all);
-    }
-}
-
-/// Kills what is left of these: rosmaster outlives a roscore that was killed because it took long to end.
-fn kill(all: &[u32]) {
-    let is_ours = |pid: &&u32| {
-        let line = std::fs::read_to_string(format!("/proc/{pid}/cmdline"));
-        line.is_ok_and(|line| line.contains("ros"))
-    };
-    let pids = all.iter().filter(is_ours).filter_map(|p| i32::try_from(*p).ok());
-    for pid in pids.filter_map(rustix::process::Pid::from_raw) {
-        let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
     }
 }
 
