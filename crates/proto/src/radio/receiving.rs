@@ -139,19 +139,10 @@ impl<B: Body> Radio<B> {
             return;
         };
         let outcome = match frame {
-            Frame::Hello(_) | Frame::Ping => Ok(()),
-            Frame::Ask => {
-                p.asked();
-                Ok(())
-            }
-            Frame::Receipt(receipt) => {
-                self.receipt_came(now, peer, &receipt, len);
-                Ok(())
-            }
-            Frame::Acknowledgement(a) => {
-                self.acknowledged(now, peer, &a);
-                Ok(())
-            }
+            Frame::Hello(_) | Frame::Ping => return,
+            Frame::Ask => return p.asked(),
+            Frame::Receipt(receipt) => return self.receipt_came(now, peer, &receipt, len),
+            Frame::Acknowledgement(a) => return self.acknowledged(now, peer, &a),
             Frame::Source { topic, id, bytes } => {
                 record_part(&mut self.air.others, now, p, topic);
                 p.receiver.source(now, (topic, id), bytes, sink)
@@ -165,8 +156,7 @@ impl<B: Body> Radio<B> {
             } => p.receiver.parity(now, topic, (first, count, key), bytes, sink),
             Frame::Settled { topic, floor } => p.receiver.settled(now, topic, floor, sink),
             Frame::Arrivals { newest, came, gaps } => {
-                self.arrivals_reported(now, peer, (newest, came, gaps));
-                Ok(())
+                return self.arrivals_reported(now, peer, (newest, came, gaps));
             }
             Frame::Announce(piece) => p.receiver.announce(&piece, sink),
             Frame::Data(head, bytes) => {
@@ -196,10 +186,7 @@ impl<B: Body> Radio<B> {
                 p.receiver.route = Some((route, left.map(|d| now + d)));
                 Ok(())
             }
-            Frame::Ways(ways) => {
-                self.take_ways(now, peer, &ways);
-                Ok(())
-            }
+            Frame::Ways(ways) => return self.take_ways(now, peer, &ways),
             Frame::Unwanted { topic, to } => {
                 if self.topics.get(topic as usize).is_some_and(|t| t.peer == peer) {
                     sink.topic_unwanted(peer, TopicId(topic), to);
@@ -210,25 +197,12 @@ impl<B: Body> Radio<B> {
                 topic,
                 serial,
                 watched,
-            } => {
-                self.watched(now, (peer, topic), serial, watched);
-                Ok(())
-            }
-            Frame::WatchedSeen { topic, serial } => {
-                p.receiver.watched_confirmed(topic, serial);
-                Ok(())
-            }
-            Frame::Sharing(sharing) => {
-                self.shared(now, peer, sharing, len);
-                Ok(())
-            }
-            Frame::Cancel { topic, seq } => {
-                p.receiver.cancel(topic, seq, sink);
-                Ok(())
-            }
+            } => return self.watched(now, (peer, topic), serial, watched),
+            Frame::WatchedSeen { topic, serial } => return p.receiver.watched_confirmed(topic, serial),
+            Frame::Sharing(sharing) => return self.shared(now, peer, sharing, len),
+            Frame::Cancel { topic, seq } => return p.receiver.cancel(topic, seq, sink),
             Frame::Report(ReportEntry::Sender { topic, account }) => {
-                p.receiver.sender_report(topic, account);
-                Ok(())
+                return p.receiver.sender_report(topic, account);
             }
             Frame::Report(ReportEntry::Receiver { topic, report }) => {
                 let topic = self.topics.get_mut(topic as usize).filter(|t| t.peer == peer);
@@ -239,10 +213,7 @@ impl<B: Body> Radio<B> {
                 topic,
                 edition,
                 state,
-            } => {
-                self.announcement_answered(now, peer, topic, (edition, state));
-                Ok(())
-            }
+            } => return self.announcement_answered(now, peer, topic, (edition, state)),
         };
         if let (Err(reason), Some(p)) = (outcome, self.peers.get_mut(&peer)) {
             p.stats.drops.add(reason, 1);

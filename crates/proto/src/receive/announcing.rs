@@ -51,6 +51,14 @@ impl Receiver {
             }
             _ => {}
         }
+        match self.assemble(piece)? {
+            Some(bytes) => self.announced(piece, &bytes, sink),
+            None => Ok(()),
+        }
+    }
+
+    /// Returns the announcement once its last missing piece is here.
+    fn assemble(&mut self, piece: &AnnouncePiece<'_>) -> Result<Option<Vec<u8>>, DropReason> {
         let total = piece.total as usize;
         if total == 0 || total > MAX_ENCODED {
             return Err(DropReason::Malformed);
@@ -99,22 +107,29 @@ impl Receiver {
             if piece.poll {
                 self.answer(piece.topic, piece.edition, AckState::Missing(missing));
             }
-            return Ok(());
+            return Ok(None);
         }
-        let Some(a) = self.announcing.remove(&piece.topic) else {
-            return Ok(());
-        };
-        if a.bytes == WITHDRAWN {
+        Ok(self.announcing.remove(&piece.topic).map(|a| a.bytes))
+    }
+
+    /// Takes a complete announcement.
+    fn announced(
+        &mut self,
+        piece: &AnnouncePiece<'_>,
+        bytes: &[u8],
+        sink: &mut impl Sink,
+    ) -> Result<(), DropReason> {
+        if bytes == WITHDRAWN {
             self.withdrawn(piece, sink);
             return Ok(());
         }
-        let Ok((announcement, next_seq)) = Announcement::decode(&a.bytes) else {
+        let Ok((announcement, next_seq)) = Announcement::decode(bytes) else {
             self.answer(piece.topic, piece.edition, AckState::Refused);
             return Err(DropReason::Malformed);
         };
         let others = self.topics.iter().filter(|(id, _)| **id != piece.topic);
         let known: usize = others.map(|(_, t)| t.announced_bytes).sum();
-        if known + total > self.limits.max_announced_bytes {
+        if known + bytes.len() > self.limits.max_announced_bytes {
             self.answer(piece.topic, piece.edition, AckState::Refused);
             return Err(DropReason::TooLarge);
         }
@@ -131,7 +146,7 @@ impl Receiver {
         }
         topic.announced(announcement, next_seq);
         // Nothing is kept of a refused topic.
-        topic.announced_bytes = if topic.accepted { total } else { 0 };
+        topic.announced_bytes = if topic.accepted { bytes.len() } else { 0 };
         let state = if topic.accepted {
             AckState::Accepted
         } else {

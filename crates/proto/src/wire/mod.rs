@@ -1,9 +1,12 @@
 //! The bytes of a datagram: one header, then frames. `docs/wire/link.md` describes them with diagrams.
 
 mod acknowledgement;
+mod announcing;
 mod bytes;
 mod error;
+mod fragment;
 mod frame;
+mod hello;
 mod reasons;
 mod receipt;
 mod report;
@@ -11,9 +14,12 @@ mod sharing;
 mod ways;
 
 pub(crate) use acknowledgement::Acknowledgement;
+pub(crate) use announcing::{AckState, AnnouncePiece};
 pub(crate) use bytes::{Reader, put_bytes, put_varint, varint_len};
 pub use error::PacketError;
-pub(crate) use frame::{AckState, AnnouncePiece, DataHead, Frame, Header, Hello, MoreHead, SymbolHead};
+pub(crate) use fragment::{DataHead, MoreHead, SymbolHead};
+pub(crate) use frame::Frame;
+pub(crate) use hello::{Header, Hello};
 pub(crate) use receipt::Receipt;
 pub(crate) use report::ReportEntry;
 pub(crate) use sharing::{Beat, Claim, MOST_ENTRIES, Sharing};
