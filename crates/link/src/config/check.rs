@@ -10,6 +10,7 @@ use crate::names;
 use crate::rules::{Allow, Relayed};
 use bridge::plain;
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::SocketAddr;
 
 /// With less memory, none of a peer's topics would get anything through, in bytes.
 const LEAST_MEMORY: u64 = 1 << 20;
@@ -58,6 +59,19 @@ impl Config {
                 "a link needs a `host` name and at least one entry under `peers`",
             ));
         }
+        self.check_peers()?;
+        self.check_relays()?;
+        self.check_duty()?;
+        match self.carrier() {
+            CarrierKind::Serial => self.check_serial()?,
+            kind => self.check_addresses(kind)?,
+        }
+        self.check_topics()?;
+        self.check_namespaces()?;
+        self.check_services()
+    }
+
+    fn check_peers(&self) -> Result<(), Problem> {
         let mut names = BTreeSet::new();
         for (i, peer) in self.peers.iter().enumerate() {
             let wrong = match peer.name.as_str() {
@@ -91,12 +105,10 @@ impl Config {
                 ));
             }
         }
-        self.check_relays()?;
-        self.check_duty()?;
-        match self.carrier() {
-            CarrierKind::Serial => self.check_serial()?,
-            kind => self.check_addresses(kind)?,
-        }
+        Ok(())
+    }
+
+    fn check_topics(&self) -> Result<(), Problem> {
         let mut topics = BTreeSet::new();
         for (i, topic) in self.topics.iter().enumerate() {
             check_topic(topic).map_err(|p| p.below(&format!("topics.{i}")))?;
@@ -121,8 +133,7 @@ impl Config {
                 ));
             }
         }
-        self.check_namespaces()?;
-        self.check_services()
+        Ok(())
     }
 
     fn check_relays(&self) -> Result<(), Problem> {
@@ -316,14 +327,24 @@ impl Config {
         if self.is_wire() {
             self.check_wire()?;
         }
-        let missing = |address| {
-            format!(
-                "{address} needs its network device, such as [fe80::7%wlan0]:7400: `ip address` lists the devices"
-            )
-        };
         if address::lacks_device(bind) {
-            return Err(Problem::at("radio.bind", missing(bind)));
+            return Err(Problem::at("radio.bind", no_device(bind)));
         }
+        self.check_peer_addresses(bind)?;
+        if kind == CarrierKind::Tls && !self.has_wire() {
+            return Err(Problem::at(
+                "radio.carrier",
+                "the carrier tls is for cables: set `rate: unlimited` or `medium: wire`, or leave `carrier` \
+                 out for a radio",
+            ));
+        }
+        match kind.has_keys() {
+            true => self.check_keys(kind),
+            false => self.check_loopback(bind),
+        }
+    }
+
+    fn check_peer_addresses(&self, bind: SocketAddr) -> Result<(), Problem> {
         let mut addresses = BTreeSet::from([bind]);
         for (i, peer) in self.peers.iter().enumerate() {
             let at_address = |text| Problem::at(format!("peers.{i}.address"), text);
@@ -348,7 +369,7 @@ impl Config {
                 )));
             }
             if address::lacks_device(address) {
-                return Err(at_address(missing(address)));
+                return Err(at_address(no_device(address)));
             }
             if address.port() == 0 {
                 return Err(at_address(format!(
@@ -369,36 +390,35 @@ impl Config {
                 )));
             }
         }
-        if kind == CarrierKind::Tls && !self.has_wire() {
+        Ok(())
+    }
+
+    fn check_keys(&self, kind: CarrierKind) -> Result<(), Problem> {
+        if self.keys.is_none() {
+            let name = kind.name();
             return Err(Problem::at(
                 "radio.carrier",
-                "the carrier tls is for cables: set `rate: unlimited` or `medium: wire`, or leave `carrier` \
-                 out for a radio",
+                format!(
+                    "the carrier {name} needs `keys`: give the folder that `ropewalk keys host` \
+                         created"
+                ),
             ));
         }
-        if kind.has_keys() {
-            if self.keys.is_none() {
-                let name = kind.name();
-                return Err(Problem::at(
-                    "radio.carrier",
-                    format!(
-                        "the carrier {name} needs `keys`: give the folder that `ropewalk keys host` \
-                             created"
-                    ),
-                ));
-            }
-            let peers = self.peers.iter().enumerate();
-            let peers = peers.map(|(i, p)| (format!("peers.{i}.name"), &p.name));
-            for (path, name) in peers.chain([("host".into(), &self.host)]) {
-                check_name(name).map_err(|e| Problem::at(path, e.to_string()))?;
-            }
-            return Ok(());
+        let peers = self.peers.iter().enumerate();
+        let peers = peers.map(|(i, p)| (format!("peers.{i}.name"), &p.name));
+        for (path, name) in peers.chain([("host".into(), &self.host)]) {
+            check_name(name).map_err(|e| Problem::at(path, e.to_string()))?;
         }
+        Ok(())
+    }
+
+    /// Only hosts with keys may talk beyond this host, unless the user allows it.
+    fn check_loopback(&self, bind: SocketAddr) -> Result<(), Problem> {
         let peers = self.peers.iter().enumerate();
         let peers = peers.filter_map(|(i, p)| Some((format!("peers.{i}.address"), p.address?)));
         let mut all = [("radio.bind".into(), bind)].into_iter().chain(peers);
         match all.find(|(_, a)| !a.ip().is_loopback()) {
-            Some((path, address)) if !radio.insecure_udp => Err(Problem::at(
+            Some((path, address)) if !self.radio.insecure_udp => Err(Problem::at(
                 path,
                 format!(
                     "{address} is not on this host, and plain UDP neither encrypts nor authenticates: give the host \
@@ -408,6 +428,13 @@ impl Config {
             _ => Ok(()),
         }
     }
+}
+
+/// A link-local address says nothing without the device.
+fn no_device(address: SocketAddr) -> String {
+    format!(
+        "{address} needs its network device, such as [fe80::7%wlan0]:7400: `ip address` lists the devices"
+    )
 }
 
 /// Checks one topic on its own.
