@@ -13,13 +13,13 @@ TESTED := $(TARGET)/tested
 
 # The steps of `make test`, cheap ones first. `built-tested` builds what they all need. Steps that only compute run in the background of
 # those that mostly wait.
-# Rows joined by `+` run side by side, three at a time, since they mostly wait; the steps of one row, joined by `,`, one after the other. What
-# needs the wheel is in one row, because each builds it again.
-STEPS := packages built-tested schema-crosscheck+recording-crosscheck installed,python+ros2-kilted+ros1+ros2-jazzy+sanitized+cpp+kill+unit-posix networks attacks unit
-BEHIND := lint built-posix loom
+# Rows joined by `+` run side by side, four at a time, since they mostly wait; the steps of one row, joined by `,`, one after the other. What
+# needs the wheel is in one row, because each builds it again. Long rows begin first.
+STEPS := packages built-tested installed,python+ros1+unit-posix+ros2-kilted+ros2-jazzy+cpp+kill+attacks-others+sanitized+schema-crosscheck+recording-crosscheck networks attacks-alone unit
+BEHIND := lint loom
 
 .PHONY: demo test build built built-tested install setup packages libzmq lint deny budgets order words book crates unit unit-posix cpp sanitized sanitized-library valgrind ros1 ros2 ros2-kilted ros2-jazzy zenoh foxglove studio python wheel deb deb-here deb-arm64 installed installed-arm64 installed-crates installed-container loom built-posix miri schema-crosscheck recording-crosscheck kill \
-    attacks networks soak day sweep fuzz-short fuzz-packets fuzz-coverage fuzz clean
+    attacks attacks-alone attacks-others networks soak day sweep fuzz-short fuzz-packets fuzz-coverage fuzz clean
 
 # Shows in a minute why priorities matter; needs neither ROS nor root. Link-time optimization would take longer than everything else.
 demo: libzmq
@@ -73,7 +73,7 @@ words:
 
 # Renders the documentation into target/book and checks its links.
 book:
-	test -x $(TARGET)/tools/bin/mdbook || $(CARGO) install -q --debug --locked --no-default-features --root $(TARGET)/tools mdbook@0.5.4
+	test -x $(TARGET)/tools/bin/mdbook || CARGO_PROFILE_DEV_DEBUG=false $(CARGO) install -q --debug --locked --no-default-features --root $(TARGET)/tools mdbook@0.5.4
 	$(TARGET)/tools/bin/mdbook build --dest-dir $(TARGET)/book
 	scripts/check-links --book $(TARGET)/book
 
@@ -261,8 +261,9 @@ kill: built-tested
 	python3 tests/demo/kill.py --binary $(TESTED)/ropewalk --kills $(or $(KILLS),20)
 
 # Programs that attack Ropewalk from outside, none of them linked to it; ATTACKS selects some of them.
-attacks: built-tested setup packages
-	$(PYTHON) tests/attacks/run --binary $(TESTED) $(ATTACKS)
+attacks: attacks-alone attacks-others
+attacks-alone attacks-others: attacks-%: built-tested setup packages
+	$(PYTHON) tests/attacks/run --binary $(TESTED) --part $* $(ATTACKS)
 
 # Compares what README's link delivers over bad networks with what it delivers over good ones; NETWORKS selects some of them.
 networks: built-tested setup packages
