@@ -92,6 +92,22 @@ mod tests {
     }
 
     #[test]
+    fn every_kind_has_its_constant_in_the_cpp_header() {
+        let path = concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/../../cpp/include/ropewalk/remote.hpp"
+        );
+        let header = std::fs::read_to_string(path).expect("reads");
+        let commands = command::ALL.iter().map(|k| ("CommandKind<", k.name));
+        for (class, name) in commands.chain(telemetry::ALL.iter().map(|k| ("TelemetryKind<", k.name))) {
+            let own = name.rsplit('.').next().expect("a name");
+            let constant = format!("> {own}{{\"{name}\"}};");
+            let found = header.lines().find(|l| l.ends_with(&constant));
+            assert!(found.is_some_and(|l| l.contains(class)), "{path} lacks {name}");
+        }
+    }
+
+    #[test]
     fn bodies_are_checked_by_their_kind() {
         let twist = command::by_name("robot_remote_control.Twist").expect("known");
         assert!((twist.check)(&[]).is_ok());

@@ -129,6 +129,15 @@ fn golden_frames_mean_what_they_should_and_are_written_alike() {
     }
     assert_eq!(std::fs::read_to_string(path).expect("reads"), lines);
     assert!(lines.lines().count() >= 37);
+    let (command, telemetry) = (
+        types::ControlMessageType::Number as u8,
+        types::TelemetryMessageType::TelemetryMessageTypesNumber as u8,
+    );
+    for (what, first_free) in [("request", command), ("telemetry", telemetry)] {
+        let frame = format!("{what} {first_free:02x}");
+        let of_none = |l: &str| l.starts_with(&frame) && l.contains(" of no kind: ");
+        assert!(lines.lines().any(of_none), "no frame {frame}");
+    }
     assert!(lines.contains(PROTOCOL_VERSION));
 }
 

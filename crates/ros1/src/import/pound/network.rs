@@ -48,10 +48,7 @@ enum Listed {
 
 /// Keys that are not converted, with the reason.
 const NOT_CARRIED: &[(&str, &str)] = &[
-    (
-        "use_ip",
-        "links use IP (or a serial line): frames without IP are not sent",
-    ),
+    ("use_ip", "links do not send raw frames"),
     (
         "device",
         "a link is bound to an address: set `radio.bind` to the device's if it has several",
