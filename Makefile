@@ -11,11 +11,11 @@ BIN    := $(TARGET)/release
 # Binaries for the tests (Cargo.toml, profile `tested`).
 TESTED := $(TARGET)/tested
 
-# The steps of `make test`, cheap ones first. `built-tested` builds what they all need. Steps that only compute run in the background of
-# those that mostly wait.
+# The steps of `make test`. `built-tested` builds what they all need. Steps that only compute run in the background of those that mostly
+# wait, so those that may not run side by side come first.
 # Rows joined by `+` run side by side, four at a time, since they mostly wait; the steps of one row, joined by `,`, one after the other. What
 # needs the wheel is in one row, because each builds it again. Long rows begin first.
-STEPS := packages built-tested installed,python+ros1+unit-posix+ros2-kilted+ros2-jazzy+cpp+kill+attacks-others+sanitized+schema-crosscheck+recording-crosscheck networks attacks-alone unit
+STEPS := packages built-tested networks attacks-alone installed,python+ros1+unit-posix+ros2-kilted+ros2-jazzy+cpp+kill+attacks-others+sanitized+schema-crosscheck+recording-crosscheck unit
 BEHIND := lint loom
 
 .PHONY: demo test build built built-tested install setup packages libzmq lint deny budgets order words book crates unit unit-posix cpp sanitized sanitized-library valgrind ros1 ros2 ros2-kilted ros2-jazzy zenoh foxglove studio python wheel deb deb-here deb-arm64 installed installed-arm64 installed-crates installed-container loom built-posix miri schema-crosscheck recording-crosscheck kill \

@@ -83,7 +83,7 @@ fn messages_kept_on_the_bus_reach_early_and_late_readers_of_the_domain() {
     for n in 0..5 {
         publisher.publish_cdr(&text(&n.to_string())).expect("a message");
     }
-    for _ in 0..2 {
+    let early = [(); 2].map(|()| {
         let peer = Peer::new(&domain);
         let reader = peer.subscriber("rt/map", &string(), kept());
         let got: Vec<String> = [peer.next(reader)]
@@ -92,9 +92,14 @@ fn messages_kept_on_the_bus_reach_early_and_late_readers_of_the_domain() {
             .map(|s| said_in(&s.payload))
             .collect();
         assert_eq!(got, numbers(2..5));
-    }
+        (peer, reader)
+    });
     for n in 5..7 {
         publisher.publish_cdr(&text(&n.to_string())).expect("a message");
+        // Before it crossed, a late reader would get older ones.
+        for (peer, reader) in &early {
+            assert_eq!(said_in(&peer.next(*reader).payload), n.to_string());
+        }
     }
     let peer = Peer::new(&domain);
     let reader = peer.subscriber("rt/map", &string(), kept());
