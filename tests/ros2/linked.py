@@ -61,7 +61,8 @@ peers: [{{name: {other}, address: '127.0.0.1:{self.ports[other]}'{namespace}}}]
             SEES
             + """
 print("sees", until(lambda: ("talk", "/") in node.get_node_names_and_namespaces()))
-print(dict(node.get_publisher_names_and_types_by_node("talk", "/"))["/image"], until(lambda: node.count_publishers("/chatter") == 1))
+types = lambda: dict(node.get_publisher_names_and_types_by_node("talk", "/"))
+print(until(lambda: "/image" in types()) and types()["/image"], until(lambda: node.count_publishers("/chatter") == 1))
 info, = node.get_publishers_info_by_topic("/chatter")
 print(info.node_name, info.topic_type, str(info.topic_type_hash)[:12], info.qos_profile.depth, info.qos_profile.reliability.name)
 from std_msgs.msg import String
@@ -181,7 +182,8 @@ from std_msgs.msg import String
 heard = []
 node.create_subscription(String, "/far/chatter", heard.append, 10)
 print("heard", until(lambda: len(heard) > 4), until(lambda: ("talk", "/far") in node.get_node_names_and_namespaces()))
-print(dict(node.get_publisher_names_and_types_by_node("talk", "/far")))
+types = lambda: dict(node.get_publisher_names_and_types_by_node("talk", "/far"))
+print(until(types) and types())
 """,
             host="base",
         )

@@ -166,11 +166,14 @@ from rclpy.node import Node
 rclpy.init()
 node = Node("eye", namespace="/high")
 end = time.time() + 30
-while len(node.get_node_names()) < 3 and time.time() < end:
+# A node appears before its endpoints do.
+topics = lambda: dict(node.get_publisher_names_and_types_by_node("talk", "/")) if "talk" in node.get_node_names() else {}
+services = lambda: dict(node.get_service_names_and_types())
+while (len(node.get_node_names()) < 3 or not {"/chatter", "/image"} <= topics().keys() or "/switch" not in services()) and time.time() < end:
     time.sleep(0.02)
 print(sorted(node.get_node_names_and_namespaces()))
-print(dict(node.get_topic_names_and_types())["/chatter"], dict(node.get_service_names_and_types())["/switch"])
-print(dict(node.get_publisher_names_and_types_by_node("talk", "/"))["/image"], node.count_publishers("/chatter"))
+print(dict(node.get_topic_names_and_types())["/chatter"], services()["/switch"])
+print(topics()["/image"], node.count_publishers("/chatter"))
 info, = node.get_publishers_info_by_topic("/chatter")
 print(info.node_name, info.topic_type, str(info.topic_type_hash)[:12], info.qos_profile.depth)
 node.destroy_node()
