@@ -9,6 +9,7 @@ const DATA: u8 = 0x40;
 const DATA_ORIGIN: u8 = 0x01;
 const DATA_LENGTH: u8 = 0x02;
 const DATA_POLL: u8 = 0x04;
+const DATA_BITS: u8 = DATA_ORIGIN | DATA_LENGTH | DATA_POLL;
 /// How a message that is sent as symbols is cut; bit 0 as in data.
 const OBJECT: u8 = 0x48;
 const SYMBOL: u8 = 0x4A;
@@ -17,31 +18,18 @@ const SYMBOL_POLL: u8 = 0x4B;
 const DATA_ALIKE: u8 = 0x4C;
 const ALIKE_LENGTH: u8 = 0x01;
 const ALIKE_POLL: u8 = 0x02;
+const ALIKE_BITS: u8 = ALIKE_LENGTH | ALIKE_POLL;
 /// More of a message that a data frame described; bit 0: length.
 const MORE: u8 = 0x50;
 const MORE_LENGTH: u8 = 0x01;
 /// In place of the number of data parts: the message is an envelope and has none.
 const PACKED: u8 = 0x80;
 
-/// What a frame of this kind carries of a message.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Carries {
-    Data,
-    More,
-    Object,
-    Symbol,
-}
-
-/// What a frame of this kind carries of a message, if it does.
-pub(super) fn carries(kind: u8) -> Option<Carries> {
-    const DATA_BITS: u8 = DATA_ORIGIN | DATA_LENGTH | DATA_POLL;
-    const ALIKE_BITS: u8 = ALIKE_LENGTH | ALIKE_POLL;
-    match kind {
-        _ if kind & !DATA_BITS == DATA || kind & !ALIKE_BITS == DATA_ALIKE => Some(Carries::Data),
-        _ if kind & !MORE_LENGTH == MORE => Some(Carries::More),
-        _ if kind & !DATA_ORIGIN == OBJECT => Some(Carries::Object),
-        SYMBOL | SYMBOL_POLL => Some(Carries::Symbol),
-        _ => None,
+/// The bytes of a fragment: up to the end of the datagram, unless their length is stated.
+fn bytes_of<'a>(r: &mut Reader<'a>, with_length: bool) -> Result<&'a [u8], PacketError> {
+    match with_length {
+        true => r.bytes("fragment length"),
+        false => Ok(r.rest()),
     }
 }
 
@@ -103,6 +91,11 @@ impl DataHead {
         }
     }
 
+    /// Whether frames of this kind are fragments with such a header.
+    pub(super) fn has(kind: u8) -> bool {
+        kind & !DATA_BITS == DATA || kind & !ALIKE_BITS == DATA_ALIKE
+    }
+
     /// Reads the header of a frame of this kind, and the bytes. `at` is where the frame begins; `origin` is that of the data
     /// before it in the datagram.
     pub(super) fn decode<'a>(
@@ -111,7 +104,7 @@ impl DataHead {
         r: &mut Reader<'a>,
         origin: &mut Option<u64>,
     ) -> Result<(Self, &'a [u8]), PacketError> {
-        let alike = kind & !(ALIKE_LENGTH | ALIKE_POLL) == DATA_ALIKE;
+        let alike = kind & !ALIKE_BITS == DATA_ALIKE;
         let before = match alike {
             true => Some(origin.ok_or(PacketError::Invalid { what: "origin", at })?),
             false => None,
@@ -120,10 +113,7 @@ impl DataHead {
         let mut head = Self::decode_fields(r, !alike && kind & DATA_ORIGIN != 0)?;
         head.poll = has(DATA_POLL, ALIKE_POLL);
         head.origin = before.unwrap_or(head.origin);
-        let bytes = match has(DATA_LENGTH, ALIKE_LENGTH) {
-            false => r.rest(),
-            true => r.bytes("fragment length")?,
-        };
+        let bytes = bytes_of(r, has(DATA_LENGTH, ALIKE_LENGTH))?;
         let end = u64::from(head.offset) + bytes.len() as u64;
         let total = head.geometry.total_len();
         if end > total.into() || (bytes.is_empty() && total != 0) {
@@ -134,6 +124,11 @@ impl DataHead {
         }
         *origin = Some(head.origin);
         Ok((head, bytes))
+    }
+
+    /// Whether frames of this kind describe a message that is sent as symbols.
+    pub(super) fn has_object(kind: u8) -> bool {
+        kind & !DATA_ORIGIN == OBJECT
     }
 
     /// Appends a frame for a message that is sent as symbols of this many bytes.
@@ -219,6 +214,10 @@ impl MoreHead {
     /// Most that it takes, including the length of the bytes.
     pub(crate) const ROOM: usize = 1 + 4 + 8 + 4 + 4;
 
+    pub(super) fn has(kind: u8) -> bool {
+        kind & !MORE_LENGTH == MORE
+    }
+
     /// Appends it. Without a length the fragment is the last frame of its datagram.
     pub(crate) fn encode(&self, out: &mut Vec<u8>, length: Option<u32>) {
         out.push(MORE | if length.is_some() { MORE_LENGTH } else { 0 });
@@ -238,10 +237,7 @@ impl MoreHead {
     ) -> Result<(Self, &'a [u8]), PacketError> {
         let (topic, seq) = (r.varint32("topic number")?, r.varint()?);
         let offset = r.varint32("fragment offset")?;
-        let bytes = match kind & MORE_LENGTH {
-            0 => r.rest(),
-            _ => r.bytes("fragment length")?,
-        };
+        let bytes = bytes_of(r, kind & MORE_LENGTH != 0)?;
         let end = u64::from(offset) + bytes.len() as u64;
         if offset == 0 || bytes.is_empty() || end > u32::MAX.into() {
             return Err(PacketError::Invalid {
@@ -266,6 +262,10 @@ pub(crate) struct SymbolHead {
 impl SymbolHead {
     /// Most that it takes, including the length of the bytes.
     pub(crate) const ROOM: usize = 1 + 4 + 8 + 4 + 4;
+
+    pub(super) fn has(kind: u8) -> bool {
+        matches!(kind, SYMBOL | SYMBOL_POLL)
+    }
 
     pub(super) fn encode(&self, out: &mut Vec<u8>, bytes: &[u8]) {
         out.push(if self.poll { SYMBOL_POLL } else { SYMBOL });

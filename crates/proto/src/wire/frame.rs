@@ -4,7 +4,7 @@ use super::acknowledgement::Acknowledgement;
 use super::announcing::{AckState, AnnouncePiece};
 use super::bytes::{Reader, put_bytes, put_varint};
 use super::error::PacketError;
-use super::fragment::{self, Carries, DataHead, MoreHead, SymbolHead};
+use super::fragment::{DataHead, MoreHead, SymbolHead};
 use super::hello::Hello;
 use super::receipt::Receipt;
 use super::report::ReportEntry;
@@ -201,37 +201,25 @@ impl<'a> Frame<'a> {
     pub(crate) fn decode_after(r: &mut Reader<'a>, origin: &mut Option<u64>) -> Result<Self, PacketError> {
         let at = r.at();
         let kind = r.u8()?;
-        match fragment::carries(kind) {
-            Some(carries) => Self::decode_part(carries, kind, at, r, origin),
-            None if Sharing::has(kind) => Ok(Frame::Sharing(Sharing::decode(kind, r)?)),
-            None => Self::decode_control(kind, at, r),
-        }
-    }
-
-    fn decode_part(
-        carries: Carries,
-        kind: u8,
-        at: usize,
-        r: &mut Reader<'a>,
-        origin: &mut Option<u64>,
-    ) -> Result<Self, PacketError> {
-        Ok(match carries {
-            Carries::Data => {
+        Ok(match kind {
+            _ if DataHead::has(kind) => {
                 let (head, bytes) = DataHead::decode(kind, at, r, origin)?;
                 Frame::Data(head, bytes)
             }
-            Carries::More => {
+            _ if MoreHead::has(kind) => {
                 let (head, bytes) = MoreHead::decode(kind, at, r)?;
                 Frame::More(head, bytes)
             }
-            Carries::Object => {
+            _ if DataHead::has_object(kind) => {
                 let (head, symbol) = DataHead::decode_object(kind, at, r)?;
                 Frame::Object(head, symbol)
             }
-            Carries::Symbol => {
+            _ if SymbolHead::has(kind) => {
                 let (head, bytes) = SymbolHead::decode(kind, r)?;
                 Frame::Symbol(head, bytes)
             }
+            _ if Sharing::has(kind) => Frame::Sharing(Sharing::decode(kind, r)?),
+            _ => return Self::decode_control(kind, at, r),
         })
     }
 
